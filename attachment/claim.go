@@ -1,0 +1,73 @@
+package attachment
+
+import "slices"
+
+// Claim is the part of a record that says whether its attachment is live. The
+// journal's indexes carry it, so that asking needs no record.
+type Claim struct {
+	Key
+	State   State       `json:"state"`
+	Node    Node        `json:"node"`
+	Netns   string      `json:"netns,omitempty"`
+	NetnsID NamespaceID `json:"netnsID"`
+	DelSeen bool        `json:"delSeen,omitempty"`
+	Links   []Link      `json:"links,omitempty"` // own links on the host
+}
+
+// Claim gives the record's claim.
+func (r *Record) Claim() Claim {
+	return Claim{Key: r.Key, State: r.State, Node: r.Node, Netns: r.Netns, NetnsID: r.NetnsID,
+		DelSeen: r.State != Attached, Links: r.OwnLinks()}
+}
+
+// Life is an answer to "is this attachment live?".
+type Life string
+
+const (
+	Live    Life = "live"
+	Dead    Life = "dead"
+	Unknown Life = "unknown" // could not be read: never taken as dead
+)
+
+// Sight is what could be seen of an attachment from where one stands.
+type Sight struct {
+	// Netns is what stands at the recorded path: its id, zero when nothing is there.
+	Netns NamespaceID
+	// NetnsUnknown says that the path could not be read, or means something else here.
+	NetnsUnknown bool
+	// Links are the own links that still exist by identity.
+	Links []Link
+	// LinksUnknown says that the kernel could not be asked.
+	LinksUnknown bool
+}
+
+// Judge decides the liveness of a claim (design: "Safety", rule 3): live while it
+// has seen no DEL and its netns is the recorded one, or while an own link still
+// exists by identity.
+func (c Claim) Judge(here Node, s Sight) Life {
+	if c.Node.Now.BootID != here.Now.BootID || c.Node.Netns != here.Netns {
+		return Dead // another boot, or another node's journal: nothing of it can be here
+	}
+	if len(s.Links) > 0 {
+		return Live
+	}
+	if s.LinksUnknown {
+		return Unknown
+	}
+	if c.DelSeen {
+		return Dead
+	}
+	if s.NetnsUnknown || c.NetnsID.IsZero() {
+		if len(c.Links) > 0 {
+			return Dead // its own link went, and links go with their netns
+		}
+		return Unknown
+	}
+	if s.Netns == c.NetnsID {
+		return Live
+	}
+	return Dead
+}
+
+// SameLink finds the claim's own link that is the given device.
+func (c Claim) SameLink(l Link) bool { return slices.ContainsFunc(c.Links, l.Same) }

@@ -1,0 +1,163 @@
+package attachment
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// RecordVersion is the version of a record's JSON. Readers accept older ones;
+// a newer one is left alone.
+const RecordVersion = 1
+
+// State is where a record is in its life; journal.Move holds the transitions.
+type State string
+
+const (
+	Attached State = "attached" // ADD was seen, no DEL yet
+	Deferred State = "deferred" // DEL was seen and left to the primary; a sweep looks again
+	Tearing  State = "tearing"  // backstop decided to remove; not known to have finished
+	Owed     State = "owed"     // the node is clean, the primary has not acknowledged
+	Closed   State = "closed"   // nothing is left to do: in the history
+)
+
+// Record is what the journal holds of an attachment.
+type Record struct {
+	Version int `json:"version"`
+	Key
+	State State `json:"state"`
+
+	Node       Node            `json:"node"` // where and when it was recorded
+	Netns      string          `json:"netns,omitempty"`
+	NetnsID    NamespaceID     `json:"netnsID"`
+	CNIVersion string          `json:"cniVersion,omitempty"`
+	CNIArgs    string          `json:"cniArgs,omitempty"`
+	CNIPath    string          `json:"cniPath,omitempty"`
+	IPs        []netip.Addr    `json:"ips"`
+	PrevResult json.RawMessage `json:"prevResult,omitempty"`
+	Resources  []Resource      `json:"resources"`     // on the node
+	Pod        []Resource      `json:"pod,omitempty"` // inside the pod: for CHECK and people, never removed
+	Settings   Settings        `json:"settings"`
+
+	DeadSince *Moment `json:"deadSince,omitempty"` // first seen dead without any DEL
+	Del       *Del    `json:"del,omitempty"`
+	Replay    *Replay `json:"replay,omitempty"`
+	Attempts  int     `json:"attempts,omitempty"`  // teardowns tried
+	LastError string  `json:"lastError,omitempty"` // of the last teardown or replay
+	Due       Moment  `json:"due"`                 // when a sweep should look at it
+	Events    []Event `json:"events,omitempty"`
+}
+
+// Settings is the part of the configuration that a later sweep needs, as it was
+// at the last ADD or DEL: then no conflist has to exist any more.
+type Settings struct {
+	Teardown        string          `json:"teardown"` // plugin configuration: unreachable, always, never
+	Probe           []string        `json:"probe,omitempty"`
+	ProbeTimeout    time.Duration   `json:"probeTimeout"`
+	Grace           time.Duration   `json:"grace"`
+	EscalateAfter   int             `json:"escalateAfter"`
+	RuntimeCacheDir string          `json:"runtimeCacheDir"`
+	IPAM            json.RawMessage `json:"ipam,omitempty"`
+}
+
+// Del is what is known of the DELs that came for an attachment.
+type Del struct {
+	Count int    `json:"count"`
+	Last  Moment `json:"last"`
+	// Refused says that no DEL could have finished: the primary was away.
+	Refused bool `json:"refused,omitempty"`
+}
+
+// Replay is what it takes to run the rest of the list later: libcni's cache
+// entry as it was at DEL (list, arguments, result) and where the plugins are. CRI-O deletes the entry even when DEL
+// fails, and no runtime keeps CNI_PATH.
+type Replay struct {
+	CacheFile  string          `json:"cacheFile,omitempty"`
+	CacheEntry json.RawMessage `json:"cacheEntry,omitempty"`
+	CNIPath    string          `json:"cniPath,omitempty"`
+	BlockedBy  string          `json:"blockedBy,omitempty"`
+}
+
+// Event is one line of an attachment's story.
+type Event struct {
+	At   time.Time `json:"at"`
+	What string    `json:"what"`
+}
+
+// maxEvents bounds a record's story: a DEL repeated for ever must not grow it.
+const maxEvents = 32
+
+// Note adds a line to the record's story.
+func (r *Record) Note(now Moment, format string, args ...any) {
+	r.Events = append(r.Events, Event{At: now.Wall, What: fmt.Sprintf(format, args...)})
+	if n := len(r.Events) - maxEvents; n > 0 {
+		// the first line, the ADD, is worth keeping
+		r.Events = slices.Delete(r.Events, 1, 1+n)
+	}
+}
+
+// Addresses gives the attachment's addresses and those that its own rules are
+// for: a superseded ADD may have had others.
+func (r *Record) Addresses() []netip.Addr {
+	out := slices.Clone(r.IPs)
+	for _, x := range r.Resources {
+		if x.Rule == nil || x.Share != Own {
+			continue
+		}
+		for _, s := range []string{x.Rule.Src, x.Rule.Dst} {
+			if a, err := netip.ParseAddr(s); err == nil && !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// OwnLinks gives the links that exist for this attachment alone.
+func (r *Record) OwnLinks() []Link {
+	var out []Link
+	for _, x := range r.Resources {
+		if x.Link != nil && x.Share == Own {
+			out = append(out, *x.Link)
+		}
+	}
+	return out
+}
+
+// OwnLink reports whether the device with this index is the attachment's own.
+func (r *Record) OwnLink(index int) bool {
+	return slices.ContainsFunc(r.OwnLinks(), func(l Link) bool { return l.Index == index })
+}
+
+// Holds reports whether the attachment has this resource as its own.
+func (r *Record) Holds(x Resource) bool {
+	return slices.ContainsFunc(r.Resources, func(o Resource) bool { return o.Share == Own && o.Equal(x) })
+}
+
+// SameNode reports whether the record was made in this boot and this host
+// network namespace. Only then does anything it names still mean the same.
+func (r *Record) SameNode(n Node) bool {
+	return r.Node.Now.BootID == n.Now.BootID && r.Node.Netns == n.Netns
+}
+
+// Decode reads a record and refuses what could lead a teardown astray.
+func Decode(b []byte) (*Record, error) {
+	var r Record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("decode record: %w", err)
+	}
+	if r.Version > RecordVersion {
+		return nil, fmt.Errorf("record %s has version %d, this backstop knows up to %d: upgrade it", r.Key, r.Version, RecordVersion)
+	}
+	if err := r.Valid(); err != nil {
+		return nil, fmt.Errorf("record %s: %w", r.Key, err)
+	}
+	for _, x := range slices.Concat(r.Resources, r.Pod) {
+		if err := x.Validate(); err != nil {
+			return nil, fmt.Errorf("record %s: %w", r.Key, err)
+		}
+	}
+	return &r, nil
+}
