@@ -1,0 +1,62 @@
+package journal
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/backstop-cni/backstop/attachment"
+)
+
+// close moves a record out of the open ones into the history.
+func (t *Tx) close(r *attachment.Record) error {
+	if err := t.drop(r.Key); err != nil {
+		return err
+	}
+	return t.Remember(r)
+}
+
+// Remember adds a record to the history and drops the oldest beyond HistoryLimit.
+// What only a replay needs is not kept: it may hold what users pass as arguments.
+func (t *Tx) Remember(r *attachment.Record) error {
+	h := t.tx.Bucket(bucketHistory)
+	c := *r
+	c.Version, c.Replay, c.CNIArgs, c.CNIPath, c.PrevResult, c.Pod = attachment.RecordVersion, nil, "", "", nil, nil
+	v, err := json.Marshal(&c)
+	if err != nil {
+		return fmt.Errorf("encode record %s: %w", r.Key, err)
+	}
+	seq, err := h.NextSequence()
+	if err != nil {
+		return fmt.Errorf("number history entry: %w", err)
+	}
+	if err := h.Put(binary.BigEndian.AppendUint64(nil, seq), v); err != nil {
+		return fmt.Errorf("add %s to history: %w", r.Key, err)
+	}
+	if first, _ := h.Cursor().First(); seq-binary.BigEndian.Uint64(first) >= HistoryLimit {
+		return h.Delete(first)
+	}
+	return nil
+}
+
+// History calls fn for the closed records, the latest first.
+func (t *Tx) History(fn func(*attachment.Record) error) error {
+	b := t.bucket(bucketHistory)
+	if b == nil {
+		return nil
+	}
+	var bad []error
+	c := b.Cursor()
+	for k, v := c.Last(); k != nil; k, v = c.Prev() {
+		r, err := attachment.Decode(v)
+		if err != nil {
+			bad = append(bad, fmt.Errorf("history entry %x: %w", k, err))
+			continue
+		}
+		if err := fn(r); err != nil {
+			return err
+		}
+	}
+	return errors.Join(bad...)
+}

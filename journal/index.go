@@ -1,0 +1,149 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+
+	"github.com/backstop-cni/backstop/attachment"
+)
+
+// entry is one key of an index bucket. Only by-ip has values, the record's claim;
+// each index is small, since every one is another page of each commit.
+type entry struct {
+	bucket []byte
+	key    []byte
+}
+
+// entries lists what the indexes hold of a record.
+func entries(r *attachment.Record) []entry {
+	k := []byte(r.Key.String())
+	var out []entry
+	for _, ip := range r.Addresses() {
+		out = append(out, entry{bucketByIP, append(ipPrefix(ip), k...)})
+	}
+	for _, l := range r.OwnLinks() {
+		out = append(out, entry{bucketByLink, append(linkPrefix(l.Name, l.Index), k...)})
+	}
+	return append(out, entry{bucketByContainer, append(containerPrefix(r.ContainerID, r.IfName), k...)})
+}
+
+func ipPrefix(ip netip.Addr) []byte { return append([]byte(ip.String()), 0) }
+
+// linkPrefix orders a name's devices by their index.
+func linkPrefix(name string, index int) []byte {
+	return binary.BigEndian.AppendUint32(append([]byte(name), 0), uint32(index))
+}
+
+func containerPrefix(id, ifName string) []byte { return []byte(id + "\x00" + ifName + "\x00") }
+
+// dueKey orders records by the boot time at which a sweep should see them.
+func dueKey(at attachment.Moment, k attachment.Key) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(max(at.BootTime, 0))), k.String()...)
+}
+
+func (t *Tx) index(r *attachment.Record) error {
+	value, err := json.Marshal(r.Claim())
+	if err != nil {
+		return fmt.Errorf("encode claim of %s: %w", r.Key, err)
+	}
+	for _, e := range entries(r) {
+		v := value
+		if &e.bucket[0] != &bucketByIP[0] {
+			v = nil
+		}
+		if err := t.tx.Bucket(e.bucket).Put(e.key, v); err != nil {
+			return fmt.Errorf("index %s: %w", r.Key, err)
+		}
+	}
+	return t.tx.Bucket(bucketDue).Put(dueKey(r.Due, r.Key), nil)
+}
+
+func (t *Tx) unindex(r *attachment.Record) error {
+	for _, e := range append(entries(r), entry{bucketDue, dueKey(r.Due, r.Key)}) {
+		if err := t.tx.Bucket(e.bucket).Delete(e.key); err != nil {
+			return fmt.Errorf("remove %s from index: %w", r.Key, err)
+		}
+	}
+	return nil
+}
+
+// scan walks an index from prefix on, as far as it goes; skip may name a further
+// prefix to leave out in one step.
+func (t *Tx) scan(bucket, prefix, skip []byte, fn func(k, v []byte) error) error {
+	b := t.bucket(bucket)
+	if b == nil {
+		return nil
+	}
+	c := b.Cursor()
+	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		if skip != nil && bytes.HasPrefix(k, skip) {
+			if k, v = c.Seek(after(skip)); !bytes.HasPrefix(k, prefix) {
+				return nil
+			}
+		}
+		if err := fn(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// after is the first key behind all that begin with prefix.
+func after(prefix []byte) []byte {
+	p := bytes.Clone(prefix)
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i]++; p[i] != 0 {
+			return p[:i+1]
+		}
+	}
+	return append(prefix, 0xff)
+}
+
+// ByIP gives the claims of every open record with this address.
+func (t *Tx) ByIP(ip netip.Addr) (out []attachment.Claim, err error) {
+	err = t.scan(bucketByIP, ipPrefix(ip), nil, func(k, v []byte) error {
+		var c attachment.Claim
+		if err := json.Unmarshal(v, &c); err != nil {
+			return fmt.Errorf("decode index entry %q: %w", k, err)
+		}
+		out = append(out, c)
+		return nil
+	})
+	return out, err
+}
+
+// keys collects the attachments that an index names behind a prefix of n bytes.
+func (t *Tx) keys(bucket, prefix, skip []byte, n int) (out []attachment.Key, err error) {
+	err = t.scan(bucket, prefix, skip, func(k, _ []byte) error {
+		key, err := attachment.ParseKey(string(k[min(n, len(k)):]))
+		if err != nil {
+			return fmt.Errorf("index entry %q: %w", k, err)
+		}
+		out = append(out, key)
+		return nil
+	})
+	return out, err
+}
+
+// ByLink gives every open record whose own link is, or was, this very device.
+func (t *Tx) ByLink(name string, index int) ([]attachment.Key, error) {
+	p := linkPrefix(name, index)
+	return t.keys(bucketByLink, p, nil, len(p))
+}
+
+// ByLinkName gives every open record with an own link of this name that is
+// another device than the one with the given index.
+func (t *Tx) ByLinkName(name string, but int) ([]attachment.Key, error) {
+	skip := linkPrefix(name, but)
+	return t.keys(bucketByLink, skip[:len(name)+1], skip, len(skip))
+}
+
+// ByContainer gives every record of this container and interface, in whatever
+// network: the spec's key of an attachment, and what is left when a network was renamed.
+func (t *Tx) ByContainer(id, ifName string) ([]attachment.Key, error) {
+	p := containerPrefix(id, ifName)
+	return t.keys(bucketByContainer, p, nil, len(p))
+}

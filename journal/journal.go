@@ -1,0 +1,150 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// DefaultPath is where the plugin keeps its journal unless the conflist says
+// otherwise.
+const DefaultPath = "/var/lib/cni/backstop/journal.db"
+
+// HistoryLimit is how many closed records are kept.
+const HistoryLimit = 1000
+
+// Journal names a journal; it holds nothing open.
+type Journal struct{ path string }
+
+// At names the journal in the given file, which need not exist.
+func At(path string) *Journal { return &Journal{path: path} }
+
+// Path is the journal's file.
+func (j *Journal) Path() string { return j.path }
+
+// Exists reports whether the file is there.
+func (j *Journal) Exists() bool {
+	_, err := os.Lstat(j.path)
+	return err == nil
+}
+
+// Session is the time during which one process has the journal to itself. Reading
+// claims, removing and writing the outcome happen within one session.
+type Session struct {
+	j    *Journal
+	lock *os.File
+}
+
+// Lock waits for the journal until ctx ends (ErrBusy). The directory is made
+// when it is missing.
+func (j *Journal) Lock(ctx context.Context) (*Session, error) {
+	if err := prepareDir(filepath.Dir(j.path)); err != nil {
+		return nil, err
+	}
+	f, err := acquire(ctx, j.path+".lock")
+	if err != nil {
+		return nil, err
+	}
+	return &Session{j: j, lock: f}, nil
+}
+
+// LockWithin is Lock with a wait of its own.
+func (j *Journal) LockWithin(ctx context.Context, wait time.Duration) (*Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return j.Lock(ctx)
+}
+
+// Unlock ends the session.
+func (s *Session) Unlock() { s.lock.Close() }
+
+// Update runs fn in one transaction that is on disk when Update returns nil.
+func (s *Session) Update(fn func(*Tx) error) error {
+	fresh := !s.j.Exists()
+	err := s.with(false, func(db *bolt.DB) error {
+		return db.Update(func(tx *bolt.Tx) error {
+			t := &Tx{tx: tx}
+			if err := t.prepare(); err != nil {
+				return err
+			}
+			return fn(t)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if fresh {
+		return syncDir(filepath.Dir(s.j.path))
+	}
+	return nil
+}
+
+// View runs fn in a read transaction. An absent journal reads as an empty one.
+func (s *Session) View(fn func(*Tx) error) error {
+	if !s.j.Exists() {
+		return fn(&Tx{})
+	}
+	return s.with(true, func(db *bolt.DB) error {
+		return db.View(func(tx *bolt.Tx) error {
+			t := &Tx{tx: tx}
+			if err := t.checkSchema(); err != nil {
+				return err
+			}
+			return fn(t)
+		})
+	})
+}
+
+// with opens the file, runs fn and closes it. Pages that do not fit together make
+// bbolt panic, or fault on the mapped file: both are reported as ErrDamaged.
+func (s *Session) with(readOnly bool, fn func(*bolt.DB) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: %w: %v", s.j.path, ErrDamaged, p)
+		}
+	}()
+	db, err := bolt.Open(s.j.path, 0o600, &bolt.Options{
+		ReadOnly: readOnly, Timeout: boltWait, FreelistType: bolt.FreelistMapType, NoStatistics: true, OpenFile: openNoFollow,
+	})
+	if err != nil {
+		return fmt.Errorf("open journal %s: %w", s.j.path, classify(err))
+	}
+	defer func() {
+		if cerr := db.Close(); cerr != nil && err == nil {
+			err = fmt.Errorf("close journal %s: %w", s.j.path, cerr)
+		}
+	}()
+	return fn(db)
+}
+
+// UpdateWithin locks, runs fn in one durable transaction and unlocks.
+func (j *Journal) UpdateWithin(ctx context.Context, wait time.Duration, fn func(*Tx) error) error {
+	s, err := j.LockWithin(ctx, wait)
+	if err != nil {
+		return err
+	}
+	defer s.Unlock()
+	return s.Update(fn)
+}
+
+// ViewWithin locks, runs fn in a read transaction and unlocks. A journal whose
+// directory does not exist is empty and stays absent.
+func (j *Journal) ViewWithin(ctx context.Context, wait time.Duration, fn func(*Tx) error) error {
+	if _, err := os.Lstat(filepath.Dir(j.path)); errors.Is(err, fs.ErrNotExist) {
+		return fn(&Tx{})
+	}
+	s, err := j.LockWithin(ctx, wait)
+	if err != nil {
+		return err
+	}
+	defer s.Unlock()
+	return s.View(fn)
+}

@@ -1,0 +1,143 @@
+package journal
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/backstop-cni/backstop/attachment"
+	bolt "go.etcd.io/bbolt"
+)
+
+// SchemaVersion is the version of the file's layout.
+const SchemaVersion = 1
+
+var (
+	bucketMeta        = []byte("meta")
+	bucketAttachments = []byte("attachments")
+	bucketByIP        = []byte("by-ip")
+	bucketByLink      = []byte("by-link")
+	bucketByContainer = []byte("by-container")
+	bucketDue         = []byte("due")
+	bucketHistory     = []byte("history")
+
+	allBuckets = [][]byte{bucketMeta, bucketAttachments, bucketByIP, bucketByLink, bucketByContainer, bucketDue, bucketHistory}
+
+	keySchema = []byte("schema")
+	keyBoot   = []byte("boot")
+)
+
+// Tx is a transaction on the journal. Its zero value reads as an empty journal.
+type Tx struct{ tx *bolt.Tx }
+
+func (t *Tx) bucket(name []byte) *bolt.Bucket {
+	if t.tx == nil {
+		return nil
+	}
+	return t.tx.Bucket(name)
+}
+
+// prepare makes the buckets of a new file.
+func (t *Tx) prepare() error {
+	if err := t.checkSchema(); err != nil {
+		return err
+	}
+	if t.bucket(bucketMeta) != nil {
+		return nil
+	}
+	for _, b := range allBuckets {
+		if _, err := t.tx.CreateBucketIfNotExists(b); err != nil {
+			return fmt.Errorf("make bucket %s: %w", b, err)
+		}
+	}
+	return t.tx.Bucket(bucketMeta).Put(keySchema, binary.BigEndian.AppendUint32(nil, SchemaVersion))
+}
+
+func (t *Tx) checkSchema() error {
+	b := t.bucket(bucketMeta)
+	if b == nil {
+		if k, _ := t.tx.Cursor().First(); k != nil {
+			return fmt.Errorf("file has bucket %q and no schema version, it is not a journal of backstop: %w", k, ErrDamaged)
+		}
+		return nil // just begun
+	}
+	v := b.Get(keySchema)
+	if len(v) != 4 {
+		return fmt.Errorf("schema version has %d bytes, want 4: %w", len(v), ErrDamaged)
+	}
+	if n := binary.BigEndian.Uint32(v); n > SchemaVersion {
+		return fmt.Errorf("schema version %d, this backstop knows up to %d: %w", n, SchemaVersion, ErrNewer)
+	}
+	return nil
+}
+
+// Get reads a record; nil when there is none.
+func (t *Tx) Get(k attachment.Key) (*attachment.Record, error) {
+	b := t.bucket(bucketAttachments)
+	if b == nil {
+		return nil, nil
+	}
+	v := b.Get([]byte(k.String()))
+	if v == nil {
+		return nil, nil
+	}
+	return attachment.Decode(v)
+}
+
+// Put stores an open record and its index entries in place of what was there.
+func (t *Tx) Put(r *attachment.Record) error {
+	if r.State == attachment.Closed {
+		return t.close(r)
+	}
+	if err := r.Valid(); err != nil {
+		return err
+	}
+	if err := t.drop(r.Key); err != nil {
+		return err
+	}
+	r.Version = attachment.RecordVersion
+	v, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode record %s: %w", r.Key, err)
+	}
+	if err := t.tx.Bucket(bucketAttachments).Put([]byte(r.Key.String()), v); err != nil {
+		return fmt.Errorf("store record %s: %w", r.Key, err)
+	}
+	return t.index(r)
+}
+
+// drop removes a record and its index entries, if it is there.
+func (t *Tx) drop(k attachment.Key) error {
+	old, err := t.Get(k)
+	if err != nil {
+		// What cannot be read cannot be unindexed; its entries go with the next rebuild.
+		return t.tx.Bucket(bucketAttachments).Delete([]byte(k.String()))
+	}
+	if old == nil {
+		return nil
+	}
+	if err := t.unindex(old); err != nil {
+		return err
+	}
+	return t.tx.Bucket(bucketAttachments).Delete([]byte(k.String()))
+}
+
+// Each calls fn for every open record in the order of their keys. Records that
+// cannot be decoded do not stop it; their errors are joined in the result.
+func (t *Tx) Each(fn func(*attachment.Record) error) error {
+	b := t.bucket(bucketAttachments)
+	if b == nil {
+		return nil
+	}
+	var bad []error
+	err := b.ForEach(func(k, v []byte) error {
+		r, err := attachment.Decode(v)
+		if err != nil {
+			bad = append(bad, fmt.Errorf("entry %q: %w", k, err))
+			return nil
+		}
+		return fn(r)
+	})
+	return errors.Join(append(bad, err)...)
+}
