@@ -1,0 +1,220 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/rtattr"
+	"golang.org/x/sys/unix"
+)
+
+// ErrInterrupted says that a listing changed again and again while it was read
+// (NLM_F_DUMP_INTR): what it does not show may exist all the same.
+var ErrInterrupted = errors.New("kernel listing was interrupted too often")
+
+const (
+	dumpTries  = 8       // repetitions of an interrupted dump
+	bufferSize = 1 << 16 // the kernel fills at most 32 KiB of a dump at once
+	timeout    = 10      // seconds without an answer: the kernel answers at once or is broken
+)
+
+// Handle is a route netlink socket in one network namespace. It speaks netlink
+// by itself, since each pod's start waits for it: no poller, no copies. It is not safe for concurrent use.
+type Handle struct {
+	fd       int
+	seq      uint32
+	port     uint32
+	buf      []byte
+	hostNSID int // id by which this namespace knows the host's, -1 when it does not
+}
+
+// newHandle opens a socket in the calling thread's namespace.
+func newHandle() (*Handle, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open netlink socket: %w", err)
+	}
+	h := &Handle{fd: fd, hostNSID: -1, buf: make([]byte, bufferSize)}
+	if err := h.setUp(); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("set up netlink socket: %w", err)
+	}
+	return h, nil
+}
+
+func (h *Handle) setUp() error {
+	if err := unix.Bind(h.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
+	}
+	sa, err := unix.Getsockname(h.fd)
+	if err != nil {
+		return err
+	}
+	h.port = sa.(*unix.SockaddrNetlink).Pid
+	// Kernel-side filters of dumps work only with strict checking (netlink(7), Linux 4.20).
+	if err := unix.SetsockoptInt(h.fd, unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1); err != nil {
+		return err
+	}
+	return unix.SetsockoptTimeval(h.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: timeout})
+}
+
+// Close gives the socket back.
+func (h *Handle) Close() { unix.Close(h.fd) }
+
+// attr is an attribute of a request.
+type attr struct {
+	typ uint16
+	val []byte
+}
+
+func u32(v uint32) []byte { return binary.NativeEndian.AppendUint32(nil, v) }
+
+// send writes one request.
+func (h *Handle) send(typ, flags uint16, head []byte, attrs []attr) error {
+	h.seq++
+	m := make([]byte, unix.SizeofNlMsghdr, 128)
+	m = append(m, head...)
+	for _, a := range attrs {
+		m = rtattr.Append(m, a.typ, a.val)
+	}
+	native.PutUint32(m[0:], uint32(len(m)))
+	native.PutUint16(m[4:], typ)
+	native.PutUint16(m[6:], flags|unix.NLM_F_REQUEST)
+	native.PutUint32(m[8:], h.seq)
+	return unix.Sendto(h.fd, m, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+}
+
+var errTruncated = errors.New("netlink message is larger than the buffer")
+
+// receive reads the answer to the last request; fn sees the body of each message
+// of the wanted type, which is valid until fn returns.
+func (h *Handle) receive(want uint16, fn func(body []byte)) (interrupted bool, err error) {
+	for {
+		n, _, flags, _, err := unix.Recvmsg(h.fd, h.buf, nil, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return interrupted, err
+		}
+		if flags&unix.MSG_TRUNC != 0 {
+			return interrupted, errTruncated
+		}
+		for b := h.buf[:n]; len(b) >= unix.SizeofNlMsghdr; {
+			size := int(native.Uint32(b))
+			if size < unix.SizeofNlMsghdr || size > len(b) {
+				return interrupted, errTruncated
+			}
+			typ, mflags := native.Uint16(b[4:]), native.Uint16(b[6:])
+			body, mine := b[unix.SizeofNlMsghdr:size], native.Uint32(b[8:]) == h.seq && native.Uint32(b[12:]) == h.port
+			b = b[min((size+3)&^3, len(b)):]
+			if !mine {
+				continue // the rest of an answer that was given up
+			}
+			interrupted = interrupted || mflags&unix.NLM_F_DUMP_INTR != 0
+			switch typ {
+			case unix.NLMSG_ERROR, unix.NLMSG_DONE:
+				return interrupted, result(body)
+			case want:
+				fn(body)
+			}
+			if mflags&unix.NLM_F_MULTI == 0 {
+				return interrupted, nil
+			}
+		}
+	}
+}
+
+// result reads the errno of an acknowledgement or of a dump's end.
+func result(body []byte) error {
+	if len(body) < 4 {
+		return nil
+	}
+	if n := int32(native.Uint32(body)); n != 0 {
+		return unix.Errno(-n)
+	}
+	return nil
+}
+
+// dump reads a listing; fn sees each message once per try and reset is called
+// before each try.
+func (h *Handle) dump(typ, answer uint16, reset func(), fn func([]byte), head []byte, attrs ...attr) error {
+	for range dumpTries {
+		reset()
+		if err := h.send(typ, unix.NLM_F_DUMP, head, attrs); err != nil {
+			return err
+		}
+		interrupted, err := h.receive(answer, fn)
+		if err != nil || !interrupted {
+			return err
+		}
+	}
+	return ErrInterrupted
+}
+
+// get reads a single object into fn; false when the kernel has none.
+func (h *Handle) get(typ, answer uint16, fn func([]byte), head []byte, attrs ...attr) (bool, error) {
+	if err := h.send(typ, 0, head, attrs); err != nil {
+		return false, err
+	}
+	found := false
+	_, err := h.receive(answer, func(m []byte) { found = true; fn(m) })
+	if gone(err) {
+		return false, nil
+	}
+	return found, err
+}
+
+// do sends a request that is only acknowledged.
+func (h *Handle) do(typ uint16, head []byte, attrs ...attr) error {
+	if err := h.send(typ, unix.NLM_F_ACK, head, attrs); err != nil {
+		return err
+	}
+	_, err := h.receive(0, func([]byte) {})
+	return err
+}
+
+// gone are the answers by which the kernel says that there is no such object.
+func gone(err error) bool {
+	return errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENXIO)
+}
+
+// NSID asks by which id this namespace knows the one at path; -1 when it does
+// not, or when another one than want is there by now.
+func (h *Handle) NSID(path string, want attachment.NamespaceID) int {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return -1
+	}
+	defer unix.Close(fd)
+	if id, err := namespaceOf(fd, path); err != nil || id != want {
+		return -1
+	}
+	return h.nsidOf(fd)
+}
+
+// nsidOf sends struct rtgenmsg (linux/rtnetlink.h), padded as netlink wants it.
+func (h *Handle) nsidOf(fd int) int {
+	nsid := -1
+	_, _ = h.get(unix.RTM_GETNSID, unix.RTM_NEWNSID, func(m []byte) {
+		if len(m) < 4 {
+			return
+		}
+		if v := rtattr.Get(m[4:], unix.NETNSA_NSID); len(v) >= 4 {
+			nsid = int(int32(native.Uint32(v)))
+		}
+	}, make([]byte, 4), attr{unix.NETNSA_FD, u32(uint32(fd))})
+	return nsid
+}
+
+var native = binary.NativeEndian
+
+func describe(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, os.NewSyscallError("netlink", err))
+}

@@ -1,0 +1,135 @@
+package kernel
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/rtattr"
+	"golang.org/x/sys/unix"
+)
+
+// struct fib_rule_hdr (linux/fib_rules.h): offsets of what is used here.
+const (
+	ruleHeader    = 12
+	ruleFamily    = 0
+	ruleDstLen    = 1
+	ruleSrcLen    = 2
+	ruleTos       = 3
+	ruleTable     = 4
+	ruleAction    = 7
+	ruleFlags     = 8
+	ruleInvert    = 0x2
+	ruleTransient = 0x4 | 0x8 | 0x10 // unresolved, iif detached, oif detached
+)
+
+// Rules reads the rules that the filter selects, of both families, in the
+// kernel's order.
+func (h *Handle) Rules(f attachment.RuleFilter) ([]attachment.Rule, error) {
+	var out []attachment.Rule
+	// AF_UNSPEC walks all families in one dump, multicast routing's among them.
+	err := h.dump(unix.RTM_GETRULE, unix.RTM_NEWRULE, func() { out = nil }, func(m []byte) {
+		if matches(f, m) {
+			out = append(out, parseRule(m))
+		}
+	}, make([]byte, ruleHeader))
+	return out, describe("list rules", err)
+}
+
+func matches(f attachment.RuleFilter, m []byte) bool {
+	if len(m) < ruleHeader || (m[ruleFamily] != unix.AF_INET && m[ruleFamily] != unix.AF_INET6) {
+		return false
+	}
+	for t, v := range rtattr.Each(m[ruleHeader:]) {
+		switch t {
+		case unix.FRA_DST:
+			if int(m[ruleDstLen]) == 8*len(v) && hasIP(f.IPs, v) {
+				return true
+			}
+		case unix.FRA_SRC:
+			if int(m[ruleSrcLen]) == 8*len(v) && hasIP(f.IPs, v) {
+				return true
+			}
+		case unix.FRA_IIFNAME, unix.FRA_OIFNAME:
+			if slices.Contains(f.Names, text(v)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasIP(ips []netip.Addr, v []byte) bool {
+	a, ok := netip.AddrFromSlice(v)
+	return ok && slices.Contains(ips, a)
+}
+
+func parseRule(m []byte) attachment.Rule {
+	head := slices.Clone(m[:ruleHeader])
+	flags := native.Uint32(head[ruleFlags:])
+	native.PutUint32(head[ruleFlags:], flags&^ruleTransient)
+	attrs := rtattr.Normal(m[ruleHeader:], unix.FRA_PAD)
+	r := attachment.Rule{Family: int(m[ruleFamily]), Table: uint32(m[ruleTable]), Raw: append(head, attrs...)}
+	var other []string
+	if flags&ruleInvert != 0 {
+		other = append(other, "not")
+	}
+	if m[ruleTos] != 0 {
+		other = append(other, fmt.Sprintf("tos %#x", m[ruleTos]))
+	}
+	if m[ruleAction] != unix.FR_ACT_TO_TBL {
+		other = append(other, fmt.Sprintf("action %d", m[ruleAction]))
+	}
+	for t, v := range rtattr.Each(attrs) {
+		switch t {
+		case unix.FRA_DST:
+			r.Dst = prefix(v, m[ruleDstLen])
+		case unix.FRA_SRC:
+			r.Src = prefix(v, m[ruleSrcLen])
+		case unix.FRA_IIFNAME:
+			r.IifName = text(v)
+		case unix.FRA_OIFNAME:
+			r.OifName = text(v)
+		case unix.FRA_PRIORITY:
+			r.Priority = native.Uint32(v)
+		case unix.FRA_TABLE:
+			r.Table = native.Uint32(v)
+		case unix.FRA_FWMARK:
+			other = append(other, fmt.Sprintf("fwmark %#x", native.Uint32(v)))
+		case unix.FRA_FWMASK:
+			other = append(other, fmt.Sprintf("mask %#x", native.Uint32(v)))
+		case unix.FRA_PROTOCOL: // who made it: not a selector
+		case unix.FRA_SUPPRESS_PREFIXLEN:
+			if n := int32(native.Uint32(v)); n >= 0 {
+				other = append(other, fmt.Sprintf("suppress_prefixlength %d", n))
+			}
+		default:
+			other = append(other, fmt.Sprintf("attribute %d %x", t, v))
+		}
+	}
+	r.Other = strings.Join(other, " ")
+	return r
+}
+
+// deleteRule sends the dumped attributes back, so that no other rule is meant. The
+// caller made sure that the kernel's first match is this one (attachment.Rule.Hits).
+func (h *Handle) deleteRule(r attachment.Rule) error {
+	return h.do(unix.RTM_DELRULE, r.Raw)
+}
+
+// text reads a zero-terminated string.
+func text(v []byte) string { return unix.ByteSliceToString(v) }
+
+// prefix writes an address and length as a CIDR.
+func prefix(v []byte, length uint8) string {
+	a, ok := netip.AddrFromSlice(v)
+	if !ok {
+		return ""
+	}
+	if int(length) == a.BitLen() {
+		return a.String()
+	}
+	return fmt.Sprintf("%s/%d", a, length)
+}

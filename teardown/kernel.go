@@ -1,0 +1,21 @@
+package teardown
+
+import (
+	"net/netip"
+
+	"github.com/backstop-cni/backstop/attachment"
+)
+
+// Kernel is the host's namespace as a teardown needs it. Readings of single
+// objects give nil when there is none; Delete gives attachment.ErrGone.
+type Kernel interface {
+	LinkByIndex(index int) (*attachment.Link, error)
+	Links() ([]attachment.Link, error)
+	Rules(attachment.RuleFilter) ([]attachment.Rule, error)
+	RoutesOver(oif int) ([]attachment.Route, error)
+	RoutesIn(table uint32) ([]attachment.Route, error)
+	RouteTo(netip.Addr) (*attachment.Route, error)
+	Neighbours(ifIndex int) ([]attachment.Neighbour, error)
+	FDB(ifIndex int) ([]attachment.Neighbour, error)
+	Delete(attachment.Resource) error
+}

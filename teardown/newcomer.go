@@ -1,0 +1,41 @@
+package teardown
+
+import (
+	"slices"
+
+	"github.com/backstop-cni/backstop/attachment"
+)
+
+// Newcomer takes out of a new record what it merely found: a newcomer does not
+// claim a dead or late pod's leftovers only because they carry its address. Those are a rule that another record
+// holds, when the newcomer has one with the same selector and another table that nobody else holds; and a route
+// over another record's own link.
+func Newcomer(r *attachment.Record, others []Other) (found []attachment.Resource) {
+	held := func(x attachment.Resource) bool {
+		return slices.ContainsFunc(others, func(o Other) bool { return o.Record.Holds(x) })
+	}
+	mine := slices.Clone(r.Resources)
+	merelyFound := func(x attachment.Resource) bool {
+		switch {
+		case x.Share != attachment.Own:
+			return false
+		case x.Rule != nil:
+			return held(x) && slices.ContainsFunc(mine, func(y attachment.Resource) bool {
+				return y.Rule != nil && y.Rule.SameSelector(*x.Rule) && y.Rule.Table != x.Rule.Table && !held(y)
+			})
+		case x.Route != nil:
+			return x.Route.Oif != 0 && !r.OwnLink(x.Route.Oif) &&
+				slices.ContainsFunc(others, func(o Other) bool { return o.Record.OwnLink(x.Route.Oif) })
+		}
+		return false
+	}
+	r.Resources = nil
+	for _, x := range mine {
+		if merelyFound(x) {
+			found = append(found, x)
+		} else {
+			r.Resources = append(r.Resources, x)
+		}
+	}
+	return found
+}

@@ -1,0 +1,168 @@
+package teardown
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/backstop-cni/backstop/attachment"
+)
+
+// Verdict is what a plan does with a resource.
+type Verdict string
+
+const (
+	Delete  Verdict = "delete"
+	Gone    Verdict = "gone"
+	Kept    Verdict = "shared"  // serves others too
+	Foreign Verdict = "foreign" // something else stands in its place
+	Claimed Verdict = "claimed" // a live attachment uses it
+	Unknown Verdict = "unknown" // could not be read
+)
+
+// Step is one resource of a plan.
+type Step struct {
+	Resource attachment.Resource
+	Verdict  Verdict
+	Why      string // empty where the verdict says it all
+}
+
+// Plan is the ordered list of what a teardown does with each resource of a
+// record.
+type Plan struct {
+	Key   attachment.Key
+	Notes []string
+	Steps []Step
+}
+
+// Other is another open record that shares an address or a link with the one
+// to be torn down.
+type Other struct {
+	Record *attachment.Record
+	Life   attachment.Life
+}
+
+// Build makes the plan. It is pure: everything it knows is in its arguments.
+func Build(r *attachment.Record, here attachment.Node, s Sight, others []Other) Plan {
+	p := Plan{Key: r.Key}
+	sameNode := r.SameNode(here)
+	if !sameNode {
+		p.Notes = append(p.Notes, "recorded in another boot or network namespace of this node: the kernel is left alone")
+	}
+	for i, x := range r.Resources {
+		st := Step{Resource: x}
+		switch {
+		case x.Share != attachment.Own:
+			st.Verdict = Kept
+		case !sameNode:
+			st.Verdict = Foreign
+		default:
+			st.Verdict, st.Why = judge(r, x, s.Resources[i], s, others)
+		}
+		p.Steps = append(p.Steps, st)
+	}
+	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Compare(rank(a.Resource), rank(b.Resource)) })
+	return p
+}
+
+// judge applies the safety rules to one own resource.
+func judge(r *attachment.Record, x attachment.Resource, seen Seen, s Sight, others []Other) (Verdict, string) {
+	if seen.Err != nil {
+		return Unknown, seen.Err.Error()
+	}
+	if seen.Other != "" {
+		return Foreign, seen.Other
+	}
+	if seen.Count == 0 {
+		return Gone, ""
+	}
+	for _, o := range others {
+		if o.Life != attachment.Dead && o.Record.Holds(x) {
+			return Claimed, fmt.Sprintf("by %s (%s)", o.Record.Key, o.Life)
+		}
+	}
+	if x.Link != nil && !x.Link.Removable() {
+		return Kept, "links of this kind are never deleted"
+	}
+	if x.Rule != nil {
+		if by := kernelClaim(r, *x.Rule, s, others); by != "" {
+			return Claimed, by
+		}
+		if seen.First != nil {
+			return Unknown, "deleting it would hit another rule first: " + seen.First.String()
+		}
+	}
+	return Delete, ""
+}
+
+// kernelClaim looks for a pod that the journal does not know yet: between a new
+// pod's primary and its backstop ADD only a host route over a strange link tells of it.
+func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []Other) string {
+	for _, text := range []string{rule.Src, rule.Dst} {
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		rt, ok := s.HostRoute[ip]
+		if !ok || rt.Oif == 0 || r.OwnLink(rt.Oif) || r.Holds(attachment.Resource{Kind: attachment.KindRoute, Route: &rt}) {
+			continue
+		}
+		known := func(o Other) bool { return o.Record.OwnLink(rt.Oif) }
+		if !slices.ContainsFunc(others, known) {
+			return fmt.Sprintf("by the kernel's word: %s leaves over link %d, which no record owns", ip, rt.Oif)
+		}
+	}
+	return ""
+}
+
+// rank is the order of removal: what refers before what is referred to, and an
+// ifb after the veth that is mirrored to it.
+func rank(x attachment.Resource) int {
+	switch x.Kind {
+	case attachment.KindRule:
+		return 0
+	case attachment.KindRoute:
+		return 1
+	case attachment.KindNeighbour, attachment.KindFDB:
+		return 2
+	case attachment.KindLink:
+		if x.Link != nil && x.Link.Kind == "ifb" {
+			return 4
+		}
+		return 3
+	}
+	return 5
+}
+
+// Count tells how many steps have one of the verdicts.
+func (p Plan) Count(vs ...Verdict) int {
+	n := 0
+	for _, s := range p.Steps {
+		if slices.Contains(vs, s.Verdict) {
+			n++
+		}
+	}
+	return n
+}
+
+// String is the plan as --dry-run prints it. The form is stable.
+func (p Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", p.Key)
+	for _, n := range p.Notes {
+		fmt.Fprintf(&b, "  # %s\n", n)
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "  %-8s %s", s.Verdict, s.Resource)
+		if s.Why != "" {
+			fmt.Fprintf(&b, " (%s)", s.Why)
+		}
+		b.WriteByte('\n')
+	}
+	if len(p.Steps) == 0 {
+		b.WriteString("  nothing is recorded on the node\n")
+	}
+	return b.String()
+}
