@@ -1,0 +1,100 @@
+// Package primary asks whether the primary plugin's daemon is there.
+package primary
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// poll is how often Wait asks again.
+const poll = 100 * time.Millisecond
+
+// Validate says what is wrong with a probe.
+func Validate(probe string) error {
+	u, err := url.Parse(probe)
+	if err != nil {
+		return fmt.Errorf("%q is not a URL: %w", probe, err)
+	}
+	switch u.Scheme {
+	case "unix", "file":
+		if u.Host != "" || !filepath.IsAbs(u.Path) {
+			return fmt.Errorf("%q: want %s:// and an absolute path (three slashes)", probe, u.Scheme)
+		}
+	case "tcp":
+		if _, port, err := net.SplitHostPort(u.Host); err != nil || port == "" || (u.Path != "" && u.Path != "/") {
+			return fmt.Errorf("%q: want tcp://host:port", probe)
+		}
+	default:
+		return fmt.Errorf("%q: want unix:///path, tcp://host:port or file:///path", probe)
+	}
+	return nil
+}
+
+// Reachable reports whether any of the probes answers: a socket that accepts a
+// connection, a file that exists. Each is given at most timeout; they are asked at once.
+func Reachable(ctx context.Context, probes []string, timeout time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answers := make(chan bool, len(probes))
+	for _, p := range probes {
+		go func() { answers <- ask(ctx, p) }()
+	}
+	for range probes {
+		select {
+		case yes := <-answers:
+			if yes {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
+}
+
+// Wait asks until a probe answers or wait is over.
+func Wait(ctx context.Context, probes []string, timeout, wait time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout+wait)
+	defer cancel()
+	end := time.Now().Add(wait)
+	for {
+		if Reachable(ctx, probes, timeout) {
+			return true
+		}
+		if time.Now().Add(poll).After(end) {
+			return false
+		}
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func ask(ctx context.Context, probe string) bool {
+	u, err := url.Parse(probe)
+	if err != nil {
+		return false
+	}
+	var d net.Dialer
+	network, address := u.Scheme, u.Path
+	switch u.Scheme {
+	case "file":
+		_, err := os.Stat(u.Path)
+		return err == nil
+	case "tcp":
+		address = u.Host
+	}
+	c, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}

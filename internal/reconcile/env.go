@@ -1,0 +1,48 @@
+// Package reconcile puts journal, plan and kernel together: it decides liveness
+// on this node, tears records down within one journal session, sweeps and heals. The plugin, the commands and the agent
+// share it.
+package reconcile
+
+import (
+	"time"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/kernel"
+	"github.com/backstop-cni/backstop/teardown"
+	"github.com/sirupsen/logrus"
+)
+
+// Env is the node as one process sees it.
+type Env struct {
+	Node   attachment.Node
+	Kernel teardown.Kernel
+	Log    *logrus.Logger
+}
+
+// retry is when a teardown that could not finish is tried again.
+const retry = 30 * time.Second
+
+// recheck is how often the short sweep looks whether an attachment without DEL
+// is still live.
+const recheck = 10 * time.Minute
+
+// after is a due time from now on.
+func (e *Env) after(d time.Duration) attachment.Moment {
+	m := e.Now()
+	m.BootTime += d
+	m.Wall = m.Wall.Add(d)
+	return m
+}
+
+// Now reads the clocks again: a wait for the lock may have taken its time.
+func (e *Env) Now() attachment.Moment {
+	m, err := kernel.Now()
+	if err != nil {
+		return e.Node.Now // the clock of the start is better than none
+	}
+	return m
+}
+
+func (e *Env) log(k attachment.Key, action string) *logrus.Entry {
+	return e.Log.WithFields(logrus.Fields{"network": k.Network, "containerID": k.ContainerID, "ifName": k.IfName, "action": action})
+}

@@ -1,0 +1,202 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/journal"
+	"github.com/backstop-cni/backstop/teardown"
+)
+
+// Swept is what a sweep did with one record.
+type Swept struct {
+	Key    attachment.Key
+	Action teardown.SweepAction
+	State  attachment.State // afterwards
+	Plan   teardown.Plan    // of what was examined
+	Err    error
+}
+
+// Chunk bounds the attachments that are handled under one lock.
+const Chunk = 64
+
+// SweepAll handles every record whose grace is over, in chunks, so that pods can
+// start in between. What fails on one record does not stop the others.
+func (e *Env) SweepAll(ctx context.Context, j *journal.Journal, lockWait time.Duration, each func(Swept)) error {
+	var keys []attachment.Key
+	err := j.ViewWithin(ctx, lockWait, func(tx *journal.Tx) error {
+		return tx.Each(func(r *attachment.Record) error { keys = append(keys, r.Key); return nil })
+	})
+	errs := []error{err}
+	for some := range slices.Chunk(keys, Chunk) {
+		if ctx.Err() != nil {
+			break
+		}
+		errs = append(errs, e.sweepLocked(ctx, j, lockWait, some, each))
+	}
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+func (e *Env) sweepLocked(ctx context.Context, j *journal.Journal, lockWait time.Duration, keys []attachment.Key, each func(Swept)) error {
+	s, err := j.LockWithin(ctx, lockWait)
+	if err != nil {
+		return err
+	}
+	defer s.Unlock()
+	for _, k := range keys {
+		each(e.sweepOne(s, k))
+	}
+	return nil
+}
+
+// Bounds of the sweep at the end of an ADD or DEL, which a pod's start pays for.
+const (
+	shortRecords = 4
+	shortTime    = 20 * time.Millisecond
+)
+
+// SweepDue handles a few due records within the caller's session, so that a node
+// without any agent converges too.
+func (e *Env) SweepDue(s *journal.Session, due []attachment.Key) {
+	end := time.Now().Add(shortTime)
+	for _, k := range due[:min(shortRecords, len(due))] {
+		if time.Now().After(end) {
+			return
+		}
+		if r := e.sweepOne(s, k); r.Err != nil {
+			e.log(k, "sweep").WithError(r.Err).Warn("sweep of a due record failed")
+		}
+	}
+}
+
+func (e *Env) sweepOne(s *journal.Session, k attachment.Key) Swept {
+	out := Swept{Key: k}
+	var rec *attachment.Record
+	out.Err = s.View(func(tx *journal.Tx) (err error) { rec, err = tx.Get(k); return err })
+	if out.Err != nil || rec == nil {
+		return out
+	}
+	out.State = rec.State
+	out.Action = e.decideSweep(rec)
+	switch out.Action {
+	case teardown.Examine:
+		out.Plan, out.Err = e.examine(s, rec)
+	case teardown.Wait:
+		if rec.DeadSince == nil && rec.Due.Since(e.Now()) < 0 {
+			return out // nothing to write
+		}
+		fallthrough
+	default:
+		out.Err = s.Update(func(tx *journal.Tx) error {
+			if err := tx.EnterBoot(e.Node.Now); err != nil {
+				return err
+			}
+			if err := e.lightly(rec, out.Action); err != nil {
+				return err
+			}
+			return tx.Put(rec)
+		})
+	}
+	out.State = rec.State
+	return out
+}
+
+// PlanSweep says what a sweep would do with a record now, and changes nothing.
+func (e *Env) PlanSweep(rec *attachment.Record, others []teardown.Other) Swept {
+	s := Swept{Key: rec.Key, State: rec.State, Action: e.decideSweep(rec)}
+	if s.Action == teardown.Examine {
+		s.Plan = e.Plan(rec, others)
+	}
+	return s
+}
+
+func (e *Env) decideSweep(r *attachment.Record) teardown.SweepAction {
+	in := teardown.SweepInput{State: r.State, Life: e.Life(r.Claim()), SameNode: r.SameNode(e.Node), DeadFor: -1, Grace: r.Settings.Grace}
+	now := e.Now()
+	if r.Del != nil {
+		in.SinceDel = r.Del.Last.Since(now)
+	}
+	if r.DeadSince != nil {
+		in.DeadFor = r.DeadSince.Since(now)
+	}
+	return teardown.DecideSweep(in)
+}
+
+// lightly does what needs no look at the kernel.
+func (e *Env) lightly(r *attachment.Record, a teardown.SweepAction) error {
+	now := e.Now()
+	switch a {
+	case teardown.MarkDead:
+		r.DeadSince = &now
+		r.Note(now, "no DEL came and it is dead: its grace begins")
+		e.log(r.Key, "sweep").Info("dead without any DEL, its grace begins")
+	case teardown.Forget:
+		to := attachment.Owed
+		if teardown.Acknowledged(r, cacheEntryThere(r)) {
+			to = attachment.Closed
+		}
+		if err := journal.Move(r, to); err != nil {
+			return err
+		}
+		r.Note(now, "recorded in another boot or network namespace: the kernel part is forgotten, now %s", r.State)
+		e.log(r.Key, "sweep").WithField("state", r.State).Info("record of another boot: kernel part forgotten")
+	case teardown.Wait:
+		if r.State == attachment.Attached && r.DeadSince != nil && e.Life(r.Claim()) == attachment.Live {
+			r.DeadSince = nil
+		}
+	}
+	r.Due = e.DueIn(r)
+	return nil
+}
+
+// examine looks for leftovers of a record whose grace is over, removes them and settles.
+func (e *Env) examine(s *journal.Session, rec *attachment.Record) (teardown.Plan, error) {
+	why := "the primary's DEL left it"
+	if rec.State == attachment.Attached {
+		why = "it died without any DEL"
+	}
+	if teardown.Mode(rec.Settings.Teardown) == teardown.Never {
+		return e.closeUntouched(s, rec)
+	}
+	torn, err := e.TearDown(s, why, e.SettleDead, rec.Key)
+	if len(torn) == 0 {
+		return teardown.Plan{}, err
+	}
+	*rec = *torn[0].Record
+	return torn[0].Outcome.Plan, errors.Join(err, torn[0].Outcome.Err)
+}
+
+func (e *Env) closeUntouched(s *journal.Session, rec *attachment.Record) (plan teardown.Plan, err error) {
+	err = s.Update(func(tx *journal.Tx) error {
+		others, err := e.Sharing(tx, rec)
+		if err != nil {
+			return err
+		}
+		plan = e.Plan(rec, others)
+		if err := journal.Move(rec, attachment.Closed); err != nil {
+			return err
+		}
+		rec.Note(e.Now(), "%d resources are left: teardown is %q", plan.Count(teardown.Delete), teardown.Never)
+		return tx.Put(rec)
+	})
+	return plan, err
+}
+
+// DueIn is when a sweep should see a record in its present state.
+func (e *Env) DueIn(r *attachment.Record) attachment.Moment {
+	switch r.State {
+	case attachment.Attached:
+		if r.DeadSince != nil {
+			return e.after(r.Settings.Grace)
+		}
+		return e.after(recheck)
+	case attachment.Deferred:
+		return e.after(r.Settings.Grace)
+	case attachment.Tearing:
+		return e.after(retry)
+	}
+	return e.after(time.Hour) // owed: a replay's business, no sweep's
+}

@@ -1,0 +1,155 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/journal"
+	"github.com/backstop-cni/backstop/teardown"
+)
+
+// Settle says which state a record has after a teardown that left it clean.
+type Settle func(*attachment.Record, teardown.Outcome) attachment.State
+
+// Always is the Settle that names one state.
+func Always(s attachment.State) Settle {
+	return func(*attachment.Record, teardown.Outcome) attachment.State { return s }
+}
+
+// Intent is a teardown of some records that is on disk but not carried out.
+type Intent struct {
+	recs   []*attachment.Record
+	others map[attachment.Key][]teardown.Other
+}
+
+// Begin writes the intent to tear down into the caller's transaction. It has to be committed
+// before Finish removes anything: cancellation of a plugin is SIGKILL. Records of one intent do not claim
+// against each other.
+func (e *Env) Begin(tx *journal.Tx, why string, recs ...*attachment.Record) (*Intent, error) {
+	in := &Intent{recs: recs, others: map[attachment.Key][]teardown.Other{}}
+	for _, rec := range recs {
+		others, err := e.Sharing(tx, rec)
+		if err != nil {
+			return nil, err
+		}
+		in.others[rec.Key] = slices.DeleteFunc(others, func(o teardown.Other) bool {
+			return slices.ContainsFunc(recs, func(r *attachment.Record) bool { return r.Key == o.Record.Key })
+		})
+	}
+	for _, rec := range recs {
+		if err := journal.Move(rec, attachment.Tearing); err != nil {
+			return nil, err
+		}
+		rec.Attempts++
+		rec.Due = e.after(retry)
+		rec.Note(e.Now(), "teardown begun: %s", why)
+		e.log(rec.Key, "teardown").WithField("cause", why).Info("tearing down")
+		if err := tx.Put(rec); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// Torn is what a teardown did with one record.
+type Torn struct {
+	Record  *attachment.Record
+	Outcome teardown.Outcome
+}
+
+// Finish removes what is left, verifies and writes the outcomes, in the session
+// that Begin's transaction was in.
+func (e *Env) Finish(s *journal.Session, in *Intent, settle Settle) ([]Torn, error) {
+	var done []Torn
+	for _, rec := range in.recs {
+		others := in.others[rec.Key]
+		out := teardown.Execute(e.Kernel, rec, e.Node, e.Plan(rec, others), others)
+		for _, x := range out.Removed {
+			e.log(rec.Key, "remove").WithField("resource", x.String()).Info("removed")
+		}
+		e.settle(rec, out, settle)
+		done = append(done, Torn{rec, out})
+	}
+	err := s.Update(func(tx *journal.Tx) error {
+		for _, rec := range in.recs {
+			if err := tx.Put(rec); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return done, fmt.Errorf("write outcome of teardown: %w", err)
+	}
+	return done, nil
+}
+
+// TearDown is Begin and Finish for records by their keys. Keys without a record
+// are left out of the answer.
+func (e *Env) TearDown(s *journal.Session, why string, settle Settle, keys ...attachment.Key) ([]Torn, error) {
+	var in *Intent
+	err := s.Update(func(tx *journal.Tx) error {
+		if err := tx.EnterBoot(e.Node.Now); err != nil {
+			return err
+		}
+		var recs []*attachment.Record
+		for _, k := range keys {
+			rec, err := tx.Get(k)
+			if err != nil {
+				return err
+			}
+			if rec != nil {
+				recs = append(recs, rec)
+			}
+		}
+		var err error
+		in, err = e.Begin(tx, why, recs...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.Finish(s, in, settle)
+}
+
+// Plan reads the kernel and plans; nothing is changed.
+func (e *Env) Plan(rec *attachment.Record, others []teardown.Other) teardown.Plan {
+	var s teardown.Sight
+	if rec.SameNode(e.Node) {
+		s = teardown.Observe(e.Kernel, rec)
+	}
+	return teardown.Build(rec, e.Node, s, others)
+}
+
+func (e *Env) settle(rec *attachment.Record, out teardown.Outcome, settle Settle) {
+	now := e.Now()
+	for _, x := range out.Removed {
+		rec.Note(now, "removed %s", x)
+	}
+	err := out.Err
+	if err == nil {
+		err = journal.Move(rec, settle(rec, out))
+	}
+	rec.Due = e.DueIn(rec)
+	if err != nil {
+		rec.LastError = err.Error()
+		rec.Note(now, "teardown not finished: %s", rec.LastError)
+		e.log(rec.Key, "teardown").WithError(err).Warn("not everything could be removed, a sweep will try again")
+		return
+	}
+	rec.LastError = ""
+	rec.Note(now, "torn down, now %s", rec.State)
+}
+
+// SettleDead is the Settle of an attachment that is dead: closed when the primary
+// finished its part, else owed to it.
+func (e *Env) SettleDead(r *attachment.Record, out teardown.Outcome) attachment.State {
+	if !teardown.Acknowledged(r, cacheEntryThere(r)) {
+		return attachment.Owed
+	}
+	if n := len(out.Removed); n > 0 {
+		r.Note(e.Now(), "acknowledged, but left %d resources", n)
+	}
+	return attachment.Closed
+}

@@ -1,0 +1,246 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/primary"
+	"github.com/backstop-cni/backstop/internal/reconcile"
+	"github.com/backstop-cni/backstop/journal"
+	"github.com/backstop-cni/backstop/teardown"
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+)
+
+// runDel serves DEL without skel, which fails a DEL for an odd netns, version or
+// id: a failing DEL stops the list before the primary is reached.
+func runDel(stdin io.Reader, stdout, stderr io.Writer) int {
+	b, err := io.ReadAll(stdin)
+	if err != nil {
+		write(stdout, "", fail(types.ErrIOFailure, "read configuration from stdin", err))
+		return 1
+	}
+	cfg, problems, err := ParseConfig(b)
+	if err != nil {
+		write(stdout, "", fail(types.ErrDecodingFailure, err.Error(), nil))
+		return 1
+	}
+	args := &skel.CmdArgs{
+		ContainerID: os.Getenv("CNI_CONTAINERID"), Netns: os.Getenv("CNI_NETNS"), IfName: os.Getenv("CNI_IFNAME"),
+		Args: os.Getenv("CNI_ARGS"), Path: os.Getenv("CNI_PATH"),
+	}
+	c, err := open(cfg, args, stderr)
+	if err != nil {
+		log, done := newLogger(cfg, stderr)
+		defer done()
+		log.WithField("action", "del").WithError(err).Error("backstop cannot read the node, the DEL goes on without it")
+		return 0
+	}
+	defer c.close()
+	for _, p := range problems {
+		c.env.Log.WithFields(c.fields("config")).WithError(p).Warn("key cannot be used, its default is in force")
+	}
+	if err := c.del(); err != nil {
+		c.env.Log.WithFields(c.fields("del")).WithError(err).Error("DEL goes on without backstop's part, a sweep will try again")
+	}
+	return 0
+}
+
+// errNothing ends a transaction that has nothing to write.
+var errNothing = errors.New("nothing to do")
+
+// del decides and acts. Its errors are for the log.
+func (c *call) del() error {
+	// An id that the spec forbids was never recorded, and must not become a key.
+	if c.key.Valid() != nil || (c.cfg.PrevResult == nil && !c.journal.Exists()) {
+		return nil
+	}
+	probe, err := c.probe()
+	if err != nil {
+		return err
+	}
+	s, err := c.session()
+	if err != nil {
+		return err
+	}
+	defer s.Unlock()
+	intent, settle, err := c.decide(s, probe)
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	if err != nil || intent == nil {
+		return err
+	}
+	if _, err := c.env.Finish(s, intent, settle); err != nil {
+		return err
+	}
+	if c.cfg.Teardown != teardown.Always || len(c.cfg.Probe) == 0 {
+		return nil
+	}
+	s.Unlock() // no probe is asked while others wait for the lock
+	return c.askAfter()
+}
+
+// probe asks the primary before the lock is taken, and only when it matters.
+func (c *call) probe() (teardown.Probe, error) {
+	if len(c.cfg.Probe) == 0 || c.cfg.Teardown != teardown.Unreachable {
+		return teardown.NotConfigured, nil
+	}
+	if c.cfg.PrevResult == nil {
+		recorded := false
+		err := c.journal.ViewWithin(context.Background(), lockWait, func(tx *journal.Tx) error {
+			keys, err := tx.ByContainer(c.key.ContainerID, c.key.IfName)
+			recorded = len(keys) > 0
+			return err
+		})
+		if err != nil || !recorded {
+			return teardown.NotConfigured, err
+		}
+	}
+	return c.ask(), nil
+}
+
+func (c *call) ask() teardown.Probe {
+	if primary.Wait(context.Background(), c.cfg.Probe, c.cfg.ProbeTimeout, c.cfg.Wait) {
+		return teardown.Reachable
+	}
+	return teardown.Away
+}
+
+// decide finds the record, notes the DEL and either defers it or writes the
+// intent to tear down.
+func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconcile.Intent, settle reconcile.Settle, err error) {
+	var due []attachment.Key
+	err = s.Update(func(tx *journal.Tx) error {
+		if err := tx.EnterBoot(c.env.Node.Now); err != nil {
+			return err
+		}
+		rec, err := c.find(tx)
+		if err != nil {
+			return err
+		}
+		sit := teardown.Situation{Mode: c.cfg.Teardown, Probe: probe, HaveRecord: rec != nil, HaveResult: c.cfg.PrevResult != nil,
+			DelCount: 1, EscalateAfter: c.cfg.EscalateAfter}
+		if rec != nil && rec.Del != nil {
+			sit.DelCount = rec.Del.Count + 1
+		}
+		d := teardown.Decide(sit)
+		if d.Action == teardown.Nothing {
+			return errNothing
+		}
+		if d.Record {
+			rec = c.recordNow()
+		}
+		c.noteDel(rec, probe)
+		if d.Action == teardown.TearDown {
+			settle = c.settle(d, probe)
+			intent, err = c.env.Begin(tx, d.Why, rec)
+			return err
+		}
+		if due, err = tx.Due(c.env.Node.Now, dueLimit); err != nil {
+			return err
+		}
+		return c.deferTo(tx, rec, d.Why)
+	})
+	if err == nil && intent == nil {
+		c.env.SweepDue(s, due)
+	}
+	return intent, settle, err
+}
+
+// find looks under the call's own key and then, since containerd calls DEL under
+// the name that the network has now, under the container and interface alone.
+func (c *call) find(tx *journal.Tx) (*attachment.Record, error) {
+	r, err := tx.Get(c.key)
+	if err != nil || r != nil {
+		return r, err
+	}
+	keys, err := tx.ByContainer(c.key.ContainerID, c.key.IfName)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	c.env.Log.WithFields(c.fields("del")).WithField("cause", "recorded as "+keys[0].String()).Info("record is under another network's name")
+	return tx.Get(keys[0])
+}
+
+// recordNow makes the record that no ADD made, so that the teardown can be
+// finished later if it is cut short.
+func (c *call) recordNow() *attachment.Record {
+	rec, err := c.capture()
+	if err != nil {
+		c.env.Log.WithFields(c.fields("capture")).WithError(err).Info("recorded at DEL, not everything could be read")
+	}
+	rec.Note(c.env.Now(), "recorded at DEL from prevResult and the kernel: %d resources", len(rec.Resources))
+	return rec
+}
+
+// noteDel keeps what a replay will need: the runtime may delete its cache entry
+// even if this DEL fails, and CNI_PATH is nowhere else.
+func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe) {
+	now := c.env.Now()
+	if rec.Del == nil {
+		rec.Del = &attachment.Del{}
+	}
+	rec.Del.Count++
+	rec.Del.Last = now
+	rec.Del.Refused = probe == teardown.Away
+	rec.Settings = c.cfg.Settings()
+	if rec.Replay == nil {
+		rec.Replay = &attachment.Replay{}
+	}
+	if c.cniPath != "" {
+		rec.Replay.CNIPath = c.cniPath
+	}
+	file := reconcile.CacheFile(c.cfg.RuntimeCacheDir, rec.Key)
+	if e := reconcile.ReadCacheEntry(file); e != nil {
+		rec.Replay.CacheFile, rec.Replay.CacheEntry = file, e
+	}
+	rec.Note(now, "DEL number %d, primary %s", rec.Del.Count, probe)
+}
+
+func (c *call) deferTo(tx *journal.Tx, rec *attachment.Record, why string) error {
+	if err := journal.Move(rec, attachment.Deferred); err != nil {
+		return err
+	}
+	rec.Due = c.env.DueIn(rec)
+	c.env.Log.WithFields(c.fields("defer")).WithField("cause", why).Debug("left to the primary, a sweep looks again")
+	return tx.Put(rec)
+}
+
+// settle says where a teardown leads: owed while the primary is away, else the
+// primary is called next and gets the grace to finish.
+func (c *call) settle(d teardown.Decision, probe teardown.Probe) reconcile.Settle {
+	switch {
+	case d.IfLeft, c.cfg.Teardown == teardown.Always && len(c.cfg.Probe) == 0:
+		return reconcile.Always(attachment.Deferred)
+	case probe == teardown.Away, c.cfg.Teardown == teardown.Always:
+		return reconcile.Always(attachment.Owed)
+	}
+	return reconcile.Always(attachment.Deferred)
+}
+
+// askAfter is the second half of "always": torn down first, then left to the
+// primary if it is there.
+func (c *call) askAfter() error {
+	probe := c.ask()
+	s, err := c.session()
+	if err != nil {
+		return err
+	}
+	defer s.Unlock()
+	return s.Update(func(tx *journal.Tx) error {
+		rec, err := c.find(tx)
+		if err != nil || rec == nil || rec.State != attachment.Owed {
+			return err
+		}
+		rec.Del.Refused = probe == teardown.Away
+		rec.Note(c.env.Now(), "primary %s", probe)
+		if probe == teardown.Away {
+			return tx.Put(rec)
+		}
+		return c.deferTo(tx, rec, "torn down, the primary is called next")
+	})
+}

@@ -1,0 +1,3 @@
+// Package plugin is the chained CNI plugin: one file for each verb of the CNI
+// specification, and its configuration.
+package plugin
