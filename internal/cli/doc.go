@@ -1,0 +1,2 @@
+// Package cli is backstopctl: one file for each verb.
+package cli

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) show() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NETWORK/CONTAINERID/IFNAME",
+		Short: "show one attachment: what it put into the node, and what happened to it",
+		Args:  exact(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j, err := a.openJournal()
+			if err != nil {
+				return err
+			}
+			k, err := attachment.ParseKey(args[0])
+			if err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			all, err := a.records(cmd.Context(), j, func(r *attachment.Record) bool { return r.Key == k })
+			if err == nil && len(all) == 0 {
+				var closed []*attachment.Record
+				closed, err = a.history(cmd, j)
+				for _, r := range closed {
+					if r.Key == k {
+						all = append(all, r)
+						break
+					}
+				}
+			}
+			if err != nil {
+				return err
+			}
+			if len(all) == 0 {
+				return fmt.Errorf("%s is not recorded (see backstopctl list)", k)
+			}
+			r := full(all[0])
+			return a.print(r, func(w io.Writer) { showText(w, r) })
+		},
+	}
+}
+
+func showText(w io.Writer, r row) {
+	fmt.Fprintf(w, "%s\n  state      %s\n  addresses  %s\n  netns      %s\n  added      %s\n", r.Key, r.State, join(r.IPs), r.Netns, r.Added.Format(time.RFC3339))
+	if r.LastDel != nil {
+		fmt.Fprintf(w, "  DELs       %d, the last %s\n", r.Dels, r.LastDel.Format(time.RFC3339))
+	}
+	if r.LastError != "" {
+		fmt.Fprintf(w, "  last error %s\n", r.LastError)
+	}
+	if r.BlockedBy != "" {
+		fmt.Fprintf(w, "  blocked    %s\n", r.BlockedBy)
+	}
+	section(w, "on the node", r.Resources)
+	section(w, "in the pod", r.Pod)
+	var events []string
+	for _, e := range r.Events {
+		events = append(events, e.At.Format(time.RFC3339)+"  "+e.What)
+	}
+	section(w, "what happened", events)
+}
+
+func section(w io.Writer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  %s\n", title)
+	for _, l := range lines {
+		fmt.Fprintf(w, "    %s\n", l)
+	}
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/reconcile"
+	"github.com/backstop-cni/backstop/journal"
+	"github.com/backstop-cni/backstop/teardown"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) sweep() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "sweep",
+		Short: "remove what primaries left of attachments whose grace is over",
+		Long: `Look at every record: after the grace, what the primary's DEL should have
+removed and did not is removed, attachments that died without any DEL likewise. Live attachments are left alone.
+
+` + exitHelpLines,
+		Args: exact(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSweep(cmd.Context()) },
+	}
+	return a.removes(c)
+}
+
+func (a *app) runSweep(ctx context.Context) error {
+	env, done, err := a.openNode()
+	if err != nil {
+		return err
+	}
+	defer done()
+	j, err := a.openJournal()
+	if err != nil {
+		return err
+	}
+	if a.dryRun || !a.yes {
+		plans, err := a.planSweep(ctx, env, j)
+		if err != nil {
+			return err
+		}
+		if err := a.printSwept(plans); err != nil || a.dryRun || len(plans) == 0 {
+			return err
+		}
+	}
+	if err := a.confirm("Sweep?"); err != nil {
+		return err
+	}
+	var swept []reconcile.Swept
+	err = env.SweepAll(ctx, j, a.lockWait, func(s reconcile.Swept) {
+		if s.Action != teardown.Wait || s.Err != nil {
+			swept = append(swept, s)
+		}
+	})
+	if perr := a.printSwept(swept); err == nil {
+		err = perr
+	}
+	for _, s := range swept {
+		if s.Err != nil && err == nil {
+			err = errLeft
+		}
+	}
+	return err
+}
+
+func (a *app) planSweep(ctx context.Context, env *reconcile.Env, j *journal.Journal) (out []reconcile.Swept, err error) {
+	err = a.view(ctx, j, func(tx *journal.Tx) error {
+		return tx.Each(func(r *attachment.Record) error {
+			others, err := env.Sharing(tx, r)
+			if err != nil {
+				return err
+			}
+			if s := env.PlanSweep(r, others); s.Action != teardown.Wait {
+				out = append(out, s)
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+// sweptRow is one record in -o json and yaml.
+type sweptRow struct {
+	planRow
+	Action teardown.SweepAction `json:"action"`
+}
+
+func (a *app) printSwept(swept []reconcile.Swept) error {
+	rows := []sweptRow{}
+	for _, s := range swept {
+		p := planned(s.Plan)
+		p.Key, p.State = s.Key, string(s.State)
+		if s.Err != nil {
+			p.Error = s.Err.Error()
+		}
+		rows = append(rows, sweptRow{p, s.Action})
+	}
+	return a.print(rows, func(w io.Writer) {
+		if len(rows) == 0 {
+			fmt.Fprintln(w, "nothing to sweep")
+		}
+		for i, r := range rows {
+			fmt.Fprintf(w, "%s: %s, %s\n", r.Key, r.Action, r.State)
+			if r.Action == teardown.Examine {
+				for _, st := range swept[i].Plan.Steps {
+					fmt.Fprintf(w, "  %-8s %s\n", st.Verdict, st.Resource)
+				}
+			}
+			if r.Error != "" {
+				fmt.Fprintf(w, "  not finished: %s\n", r.Error)
+			}
+		}
+	})
+}

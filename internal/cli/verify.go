@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/reconcile"
+	"github.com/backstop-cni/backstop/journal"
+	"github.com/backstop-cni/backstop/teardown"
+	"github.com/spf13/cobra"
+)
+
+// difference is one finding of verify.
+type difference struct {
+	attachment.Key
+	State    attachment.State `json:"state"`
+	Life     attachment.Life  `json:"life"`
+	What     string           `json:"what"` // missing, leftover, unreadable
+	Resource string           `json:"resource"`
+	Why      string           `json:"why,omitempty"`
+}
+
+func (a *app) verify() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [NETWORK/CONTAINERID/IFNAME ...]",
+		Short: "compare the node with the records, and change nothing",
+		Long: `Compare the node with the records: what live attachments have lost (missing), and
+what is there of attachments that are dead or had their DEL (leftover). Exit code 3 when there is any.
+
+` + exitHelpLines,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, n, err := a.differences(cmd, args)
+			if err != nil {
+				return err
+			}
+			err = a.print(found, func(w io.Writer) {
+				if len(found) == 0 {
+					fmt.Fprintf(w, "%d records, the node agrees with all of them\n", n)
+					return
+				}
+				var rows [][]string
+				for _, d := range found {
+					rows = append(rows, []string{d.Key.String(), string(d.State), string(d.Life), d.What, d.Resource, d.Why})
+				}
+				table(w, []string{"ATTACHMENT", "STATE", "LIFE", "WHAT", "RESOURCE", "WHY"}, rows)
+			})
+			if err == nil && len(found) > 0 {
+				err = errLeft
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) differences(cmd *cobra.Command, args []string) (found []difference, n int, err error) {
+	env, done, err := a.openNode()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
+	j, err := a.openJournal()
+	if err != nil {
+		return nil, 0, err
+	}
+	records, err := a.records(cmd.Context(), j, everything)
+	if err == nil && len(args) > 0 {
+		records, err = pick(args, records)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	found = []difference{}
+	for _, r := range records {
+		ds, err := a.compare(cmd, env, j, r)
+		if err != nil {
+			return nil, 0, err
+		}
+		found = append(found, ds...)
+	}
+	return found, len(records), nil
+}
+
+func (a *app) compare(cmd *cobra.Command, env *reconcile.Env, j *journal.Journal, r *attachment.Record) (out []difference, err error) {
+	var plan teardown.Plan
+	life := env.Life(r.Claim())
+	err = a.view(cmd.Context(), j, func(tx *journal.Tx) error {
+		others, err := env.Sharing(tx, r)
+		if err == nil {
+			plan = env.Plan(r, others)
+		}
+		return err
+	})
+	if err != nil || !r.SameNode(env.Node) {
+		return nil, err
+	}
+	expected := r.State == attachment.Attached && life != attachment.Dead
+	for _, s := range plan.Steps {
+		d := difference{Key: r.Key, State: r.State, Life: life, Resource: s.Resource.String(), Why: s.Why}
+		switch {
+		case s.Verdict == teardown.Unknown:
+			d.What = "unreadable"
+		case expected && !s.Resource.Superseded && (s.Verdict == teardown.Gone || s.Verdict == teardown.Foreign):
+			d.What = "missing"
+		case !expected && s.Verdict == teardown.Delete:
+			d.What = "leftover"
+		default:
+			continue
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}

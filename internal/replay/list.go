@@ -1,0 +1,72 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/conflist"
+	"github.com/containernetworking/cni/libcni"
+)
+
+// cached is libcni's cache entry of kind cniCacheV1 (libcni/api.go, cachedInfo).
+type cached struct {
+	Kind           string          `json:"kind"`
+	ContainerID    string          `json:"containerId"`
+	Config         []byte          `json:"config"`
+	IfName         string          `json:"ifName"`
+	NetworkName    string          `json:"networkName"`
+	NetNS          string          `json:"netns,omitempty"`
+	CNIArgs        [][2]string     `json:"cniArgs,omitempty"`
+	CapabilityArgs map[string]any  `json:"capabilityArgs,omitempty"`
+	Result         json.RawMessage `json:"result,omitempty"`
+}
+
+// entry gives the cache entry to replay with: the one recorded at DEL or, where
+// the runtime had none, one made from the record and the conflist of now.
+func entry(r *attachment.Record, confDir string) (cached, error) {
+	var c cached
+	if r.Replay != nil && len(r.Replay.CacheEntry) > 0 {
+		if err := json.Unmarshal(r.Replay.CacheEntry, &c); err == nil && len(c.Config) > 0 {
+			return c, nil
+		}
+	}
+	list, err := conflist.ByName(confDir, r.Network)
+	if err != nil {
+		return c, fmt.Errorf("the runtime's cache had no entry at DEL, and no list is left to replay: %w", err)
+	}
+	return cached{
+		Kind: libcni.CNICacheV1, ContainerID: r.ContainerID, Config: list, IfName: r.IfName, NetworkName: r.Network,
+		NetNS: r.Netns, CNIArgs: splitArgs(r.CNIArgs), Result: r.PrevResult,
+	}, nil
+}
+
+func splitArgs(s string) (out [][2]string) {
+	for _, kv := range strings.Split(s, ";") {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			out = append(out, [2]string{k, v})
+		}
+	}
+	return out
+}
+
+// store writes the entry into a private cache directory, with the rest of the
+// list in place of the whole.
+func (c cached) store(dir string, k attachment.Key) error {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode cache entry of %s: %w", k, err)
+	}
+	results := filepath.Join(dir, "results")
+	if err := os.Mkdir(results, 0o700); err != nil {
+		return fmt.Errorf("make private cache directory: %w", err)
+	}
+	file := filepath.Join(results, c.NetworkName+"-"+c.ContainerID+"-"+c.IfName)
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		return fmt.Errorf("write private cache entry: %w", err)
+	}
+	return nil
+}

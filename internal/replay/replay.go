@@ -1,0 +1,207 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/conflist"
+	"github.com/backstop-cni/backstop/internal/kernel"
+	"github.com/backstop-cni/backstop/internal/primary"
+	"github.com/backstop-cni/backstop/internal/reconcile"
+	"github.com/backstop-cni/backstop/journal"
+	"github.com/containernetworking/cni/libcni"
+)
+
+// Verdict is what a replay does, or did, with an owed record.
+type Verdict string
+
+const (
+	Ready   Verdict = "replay"  // would run, or ran
+	Blocked Verdict = "blocked" // a live attachment holds the address by now
+	Away    Verdict = "away"    // the primary does not answer
+	Early   Verdict = "early"   // the runtime may still come back by itself
+)
+
+// Result is one record's.
+type Result struct {
+	Key     attachment.Key `json:"attachment"`
+	Verdict Verdict        `json:"verdict"`
+	Why     string         `json:"why,omitempty"`
+	Done    bool           `json:"done"` // the primary acknowledged
+	Err     error          `json:"-"`
+}
+
+// Replayer replays. Automatic says that no person asked for it: then the grace
+// since the last DEL is waited for, in which the runtime's own retry comes.
+type Replayer struct {
+	Env       *reconcile.Env
+	Journal   *journal.Journal
+	ConfDir   string
+	Automatic bool
+	Timeout   time.Duration // for the whole list of one attachment
+	LockWait  time.Duration // for the journal's lock, each time
+}
+
+// Plan says what Run would do with each owed record that want selects.
+func (p *Replayer) Plan(ctx context.Context, want func(*attachment.Record) bool) ([]Result, error) {
+	var owed []*attachment.Record
+	var out []Result
+	err := p.Journal.ViewWithin(ctx, p.LockWait, func(tx *journal.Tx) error {
+		return tx.Each(func(r *attachment.Record) error {
+			if r.State != attachment.Owed || !want(r) {
+				return nil
+			}
+			owed = append(owed, r)
+			holder, err := p.holder(tx, r)
+			if err != nil {
+				return err
+			}
+			res := Result{Key: r.Key, Verdict: Ready}
+			if holder != "" {
+				res.Verdict, res.Why = Blocked, "its address is held by "+holder
+			}
+			out = append(out, res)
+			return nil
+		})
+	})
+	for i, r := range owed {
+		switch {
+		case out[i].Verdict == Blocked:
+		case p.Automatic && r.Del != nil && r.Del.Last.Since(p.Env.Now()) < r.Settings.Grace:
+			out[i].Verdict, out[i].Why = Early, "the grace since the last DEL is not over"
+		case len(r.Settings.Probe) > 0 && !primary.Reachable(ctx, r.Settings.Probe, r.Settings.ProbeTimeout):
+			out[i].Verdict, out[i].Why = Away, "the primary does not answer"
+		}
+	}
+	return out, err
+}
+
+// holder names a live attachment, or one that may be, with one of the record's
+// addresses: replaying now would release an address that is in use.
+func (p *Replayer) holder(tx *journal.Tx, r *attachment.Record) (string, error) {
+	for _, ip := range r.IPs {
+		cs, err := tx.ByIP(ip)
+		if err != nil {
+			return "", err
+		}
+		for _, c := range cs {
+			if c.Key != r.Key && p.Env.Life(c) != attachment.Dead {
+				return c.Key.String(), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// Run replays what Plan found ready, one after the other, and settles the
+// records. Only one process replays a journal at a time.
+func (p *Replayer) Run(ctx context.Context, planned []Result) ([]Result, error) {
+	unlock, err := p.Journal.Exclusive("replay")
+	if err != nil {
+		return planned, err
+	}
+	defer unlock()
+	for i := range planned {
+		if planned[i].Verdict != Ready || ctx.Err() != nil {
+			continue
+		}
+		planned[i].Err = p.one(ctx, &planned[i])
+	}
+	return planned, ctx.Err()
+}
+
+func (p *Replayer) one(ctx context.Context, res *Result) error {
+	var rec *attachment.Record
+	err := p.Journal.ViewWithin(ctx, p.LockWait, func(tx *journal.Tx) error {
+		r, err := tx.Get(res.Key)
+		if err != nil || r == nil || r.State != attachment.Owed {
+			return err
+		}
+		rec = r
+		res.Why, err = p.holder(tx, r) // again: pods may have started since the plan
+		return err
+	})
+	if err != nil || rec == nil {
+		return err
+	}
+	if res.Why != "" {
+		res.Verdict, res.Why = Blocked, "its address is held by "+res.Why
+		return p.note(ctx, res, nil)
+	}
+	err = p.del(ctx, rec)
+	res.Done = err == nil
+	return errors.Join(err, p.note(ctx, res, err))
+}
+
+// del runs the rest of the list, on a private cache directory.
+func (p *Replayer) del(ctx context.Context, rec *attachment.Record) error {
+	c, err := entry(rec, p.ConfDir)
+	if err != nil {
+		return err
+	}
+	rest, left, err := conflist.Without(c.Config, "backstop")
+	if err != nil {
+		return fmt.Errorf("read the recorded list of %s: %w", rec.Key, err)
+	}
+	if left == 0 {
+		return nil // backstop was alone: nobody to tell
+	}
+	c.Config = rest
+	list, err := libcni.ConfListFromBytes(rest)
+	if err != nil {
+		return fmt.Errorf("read the recorded list of %s: %w", rec.Key, err)
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(p.Journal.Path()), "replay-")
+	if err != nil {
+		return fmt.Errorf("make private cache directory: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := c.store(dir, rec.Key); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	cni := libcni.NewCNIConfigWithCacheDir(pluginPath(rec), dir, nil)
+	rt := &libcni.RuntimeConf{ContainerID: c.ContainerID, IfName: c.IfName, NetNS: livingNetns(rec), Args: c.CNIArgs, CapabilityArgs: c.CapabilityArgs}
+	if err := cni.DelNetworkList(ctx, list, rt); err != nil {
+		return fmt.Errorf("DEL of the rest of network %q for %s: %w", list.Name, rec.Key, err)
+	}
+	forgetCacheEntry(rec)
+	return nil
+}
+
+// livingNetns is the recorded path if the recorded namespace is still there: a
+// path of /proc may by now lead to another pod, or to the host.
+func livingNetns(r *attachment.Record) string {
+	if id, err := kernel.NamespaceAt(r.Netns); err == nil && id == r.NetnsID {
+		return r.Netns
+	}
+	return ""
+}
+
+func pluginPath(r *attachment.Record) []string {
+	if r.Replay != nil && r.Replay.CNIPath != "" {
+		return filepath.SplitList(r.Replay.CNIPath)
+	}
+	if r.CNIPath != "" {
+		return filepath.SplitList(r.CNIPath)
+	}
+	return []string{"/opt/cni/bin"}
+}
+
+// forgetCacheEntry does for the runtime what libcni does after a DEL of the
+// whole list, unless the entry is another one by now.
+func forgetCacheEntry(r *attachment.Record) {
+	if r.Replay == nil || r.Replay.CacheFile == "" {
+		return
+	}
+	if now := reconcile.ReadCacheEntry(r.Replay.CacheFile); now != nil && bytes.Equal(compact(now), compact(r.Replay.CacheEntry)) {
+		os.Remove(r.Replay.CacheFile)
+	}
+}
