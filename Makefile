@@ -1,0 +1,76 @@
+# What to type is in `make help`. Continuous integration calls the same targets.
+
+SHELL := /bin/bash
+# Debian keeps ip, iptables and nft in sbin, which a plain user's PATH lacks.
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
+
+# The version comes from git below, not from Go's own stamp, which fails in a checkout of another user.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/backstop-cni/backstop/internal/version.Version=$(VERSION)
+BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+MODULES := . conformance
+each     = @for m in $(MODULES); do echo "$(1) ($$m)"; (cd $$m && $(1)) || exit 1; done
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # two cores, and the tests keep both busy
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## bin/backstop (the plugin) and bin/backstopctl (the operator's command), static
+	$(BUILD) -o bin/ ./cmd/backstop ./cmd/backstopctl
+
+.PHONY: demo
+demo: deps build ## the job in one minute, in a throw-away node: ADD, daemon killed, DEL, replay (root)
+	@$(MAKE) --no-print-directory -C conformance demo
+
+.PHONY: test
+test: unit conformance ## everything that must pass: unit tests, then the real plugins (root)
+
+.PHONY: unit
+unit: deps ## the tests of the main module
+	go test -count=1 ./...
+
+.PHONY: conformance
+conformance: deps build ## scenarios with cnitool and the reference plugins, in throw-away nodes (root)
+	@$(MAKE) --no-print-directory -C conformance test
+
+.PHONY: tools
+tools: ## build cnitool and the reference plugins for the scenarios
+	@$(MAKE) --no-print-directory -C conformance tools
+
+.PHONY: bench
+bench: deps build ## ADD and DEL as ratios against the reference plugin tuning, in the same run (root)
+	@$(MAKE) --no-print-directory -C conformance bench
+
+.PHONY: check
+check: fmt vet lint race ## what a change must pass before review, besides `make test`
+
+.PHONY: fmt
+fmt: ## fail if a file is not gofmt-ed
+	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "not gofmt-ed:"; echo "$$files"; exit 1; }
+
+.PHONY: vet
+vet: ## go vet, both modules
+	$(call each,go vet ./...)
+
+.PHONY: lint
+lint: ## staticcheck at the version that tools/go.mod pins, both modules
+	$(call each,go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...)
+
+.PHONY: race
+race: ## the tests of the main module under the race detector (needs a C compiler)
+	@.ci/deps gcc
+	CGO_ENABLED=1 go test -race -count=1 ./...
+
+.PHONY: deps
+deps: # the programs that the tests start
+	@.ci/deps ip iptables nft
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin conformance/bin
