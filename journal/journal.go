@@ -70,6 +70,7 @@ func (s *Session) Update(fn func(*Tx) error) error {
 	fresh := !s.j.Exists()
 	err := s.with(false, func(db *bolt.DB) error {
 		return db.Update(func(tx *bolt.Tx) error {
+			fill(s.j.path, tx.Size())
 			t := &Tx{tx: tx}
 			if err := t.prepare(); err != nil {
 				return err
@@ -113,6 +114,7 @@ func (s *Session) with(readOnly bool, fn func(*bolt.DB) error) (err error) {
 	}()
 	db, err := bolt.Open(s.j.path, 0o600, &bolt.Options{
 		ReadOnly: readOnly, Timeout: boltWait, FreelistType: bolt.FreelistMapType, NoStatistics: true, OpenFile: openNoFollow,
+		InitialMmapSize: initialSize,
 	})
 	if err != nil {
 		return fmt.Errorf("open journal %s: %w", s.j.path, classify(err))

@@ -48,7 +48,7 @@ func cmdAdd(args *skel.CmdArgs) error {
 // add captures, records, heals what dead attachments left in the newcomer's
 // way, and gives a few due records their sweep.
 func (c *call) add() error {
-	rec, err := c.capture()
+	rec, err := c.capture(false)
 	if err != nil {
 		rec.LastError = err.Error()
 		c.env.Log.WithFields(c.fields("capture")).WithError(err).Warn("not everything could be read")
@@ -107,7 +107,9 @@ func (c *call) place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.
 	}
 	for _, o := range others {
 		if o.Life == attachment.Dead {
-			heal = append(heal, o.Record.Key)
+			if o.Record.State != attachment.Owed { // owed ones are clean already
+				heal = append(heal, o.Record.Key)
+			}
 			continue
 		}
 		rec.Note(now, "shares an address or a link's name with %s (%s)", o.Record.Key, o.Life)

@@ -8,14 +8,15 @@ import (
 )
 
 // capture makes the record of the call's attachment from prevResult and the
-// kernel. What could not be read is in the error, and the record has the rest.
-func (c *call) capture() (*attachment.Record, error) {
+// kernel. What could not be read is in the error, and the record has the rest. prove is for a DEL: its netns path may
+// lead to another pod by now.
+func (c *call) capture(prove bool) (*attachment.Record, error) {
 	r := &attachment.Record{
 		Key: c.key, State: attachment.Attached, Node: c.env.Node, Netns: c.netns,
 		CNIVersion: c.cfg.CNIVersion, CNIArgs: c.cniArgs, CNIPath: c.cniPath,
 		PrevResult: c.cfg.PrevResult, Settings: c.cfg.Settings(),
 	}
-	t := kernel.Target{Result: attachment.ParseResult(c.cfg.PrevResult), IfName: c.key.IfName}
+	t := kernel.Target{Result: attachment.ParseResult(c.cfg.PrevResult), IfName: c.key.IfName, Prove: prove}
 	var podErr error
 	if c.netns != "" {
 		t.Pod, r.NetnsID, podErr = kernel.OpenPod(c.netns, c.env.Node)

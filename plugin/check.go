@@ -55,11 +55,14 @@ func (c *call) check() (missing []string, err error) {
 	if c.netns == "" || len(rec.Pod) == 0 {
 		return missing, nil
 	}
-	pod, _, err := kernel.OpenPod(c.netns, c.env.Node)
+	pod, id, err := kernel.OpenPod(c.netns, c.env.Node)
 	if err != nil {
 		return append(missing, "the pod's netns "+c.netns), nil
 	}
 	defer pod.Close()
+	if id != rec.NetnsID {
+		return append(missing, "the pod's netns: another one is at "+c.netns), nil
+	}
 	got, err := kernel.Capture(c.host, kernel.Target{Result: attachment.ParseResult(rec.PrevResult), IfName: c.key.IfName, Pod: pod})
 	if err != nil {
 		return missing, err

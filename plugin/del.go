@@ -40,9 +40,7 @@ func runDel(stdin io.Reader, stdout, stderr io.Writer) int {
 		return 0
 	}
 	defer c.close()
-	for _, p := range problems {
-		c.env.Log.WithFields(c.fields("config")).WithError(p).Warn("key cannot be used, its default is in force")
-	}
+	c.warn(problems)
 	if err := c.del(); err != nil {
 		c.env.Log.WithFields(c.fields("del")).WithError(err).Error("DEL goes on without backstop's part, a sweep will try again")
 	}
@@ -169,7 +167,7 @@ func (c *call) find(tx *journal.Tx) (*attachment.Record, error) {
 // recordNow makes the record that no ADD made, so that the teardown can be
 // finished later if it is cut short.
 func (c *call) recordNow() *attachment.Record {
-	rec, err := c.capture()
+	rec, err := c.capture(true)
 	if err != nil {
 		c.env.Log.WithFields(c.fields("capture")).WithError(err).Info("recorded at DEL, not everything could be read")
 	}
@@ -187,7 +185,9 @@ func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe) {
 	rec.Del.Count++
 	rec.Del.Last = now
 	rec.Del.Refused = probe == teardown.Away
-	rec.Settings = c.cfg.Settings()
+	if !c.flawed || rec.Settings.Grace == 0 {
+		rec.Settings = c.cfg.Settings()
+	}
 	if rec.Replay == nil {
 		rec.Replay = &attachment.Replay{}
 	}

@@ -25,9 +25,7 @@ func cmdGC(args *skel.CmdArgs) error {
 		return fail(types.ErrIOFailure, "backstop cannot read the node", err)
 	}
 	defer c.close()
-	for _, p := range problems {
-		c.env.Log.WithFields(c.fields("config")).WithError(p).Warn("key cannot be used, its default is in force")
-	}
+	c.warn(problems)
 	if !c.journal.Exists() {
 		return nil
 	}

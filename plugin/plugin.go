@@ -57,6 +57,7 @@ type call struct {
 	host    *kernel.Handle
 	journal *journal.Journal
 	close   func()
+	flawed  bool // the configuration has problems, and defaults stand in
 }
 
 // open prepares a call: log, node and the host's kernel.
@@ -91,6 +92,15 @@ func (c *call) fields(action string) map[string]any {
 // session takes the journal's lock.
 func (c *call) session() (*journal.Session, error) {
 	return c.journal.LockWithin(context.Background(), lockWait)
+}
+
+// warn says which defaults stand in for what the configuration should say: DEL
+// and GC must not stop the list for it.
+func (c *call) warn(problems []Problem) {
+	c.flawed = len(problems) > 0
+	for _, p := range problems {
+		c.env.Log.WithFields(c.fields("config")).WithError(p).Warn("key cannot be used, its default is in force")
+	}
 }
 
 // strict reads the configuration for a verb that may refuse.

@@ -15,6 +15,9 @@ type Target struct {
 	// Pod is the pod's namespace; nil when it cannot be entered, and then only what prevResult
 	// proves is taken as own.
 	Pod *Handle
+	// Prove says that Pod may be another pod's namespace, entered by a recycled path: it counts only
+	// if one of the result's addresses is in it.
+	Prove bool
 	// PodNSID asks by which id the host knows the pod's namespace; nil or -1 when it does not.
 	PodNSID func() int
 }
@@ -33,6 +36,10 @@ func Capture(host Host, t Target) (Captured, error) {
 	c.IPs = t.Result.IPs
 	if t.Pod != nil {
 		c.podSide()
+		if t.Prove && !c.proven() {
+			c.t.Pod, c.t.PodNSID, c.pods, c.Pod = nil, nil, nil, nil
+			c.IPs = t.Result.IPs
+		}
 	}
 	c.hostLinks()
 	own := c.ownLinks()
@@ -69,7 +76,7 @@ func (c *capture) add(r attachment.Resource) {
 // prevResult names.
 func (c *capture) hostLinks() {
 	for _, p := range c.pods {
-		if p.Kind != "veth" || p.Parent == 0 || p.ParentNetnsID < 0 || p.ParentNetnsID != c.t.Pod.hostNSID {
+		if p.Kind != "veth" || p.Parent == 0 || p.ParentNetnsID < 0 || p.ParentNetnsID != c.t.Pod.hostNSID() {
 			continue
 		}
 		l, err := c.host.LinkByIndex(p.Parent)

@@ -65,3 +65,14 @@ func (c *capture) podAddresses(l attachment.Link) {
 		}
 	}
 }
+
+// proven reports whether the namespace holds one of the result's addresses.
+func (c *capture) proven() bool {
+	return slices.ContainsFunc(c.Pod, func(r attachment.Resource) bool {
+		if r.Address == nil {
+			return false
+		}
+		p, err := netip.ParsePrefix(r.Address.CIDR)
+		return err == nil && slices.Contains(c.t.Result.IPs, p.Addr())
+	})
+}

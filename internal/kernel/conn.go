@@ -24,11 +24,11 @@ const (
 // Handle is a route netlink socket in one network namespace. It speaks netlink
 // by itself, since each pod's start waits for it: no poller, no copies. It is not safe for concurrent use.
 type Handle struct {
-	fd       int
-	seq      uint32
-	port     uint32
-	buf      []byte
-	hostNSID int // id by which this namespace knows the host's, -1 when it does not
+	fd   int
+	seq  uint32
+	port uint32
+	buf  []byte
+	host attachment.NamespaceID // of a pod's handle: the host's namespace
 }
 
 // newHandle opens a socket in the calling thread's namespace.
@@ -37,7 +37,7 @@ func newHandle() (*Handle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open netlink socket: %w", err)
 	}
-	h := &Handle{fd: fd, hostNSID: -1, buf: make([]byte, bufferSize)}
+	h := &Handle{fd: fd, buf: make([]byte, bufferSize)}
 	if err := h.setUp(); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("set up netlink socket: %w", err)
@@ -54,8 +54,10 @@ func (h *Handle) setUp() error {
 		return err
 	}
 	h.port = sa.(*unix.SockaddrNetlink).Pid
-	// Kernel-side filters of dumps work only with strict checking (netlink(7), Linux 4.20).
-	if err := unix.SetsockoptInt(h.fd, unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1); err != nil {
+	// Kernel-side filters of dumps work only with strict checking (netlink(7), Linux 4.20). An older
+	// kernel lists everything: each reading compares what it was asked for once more.
+	err = unix.SetsockoptInt(h.fd, unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
+	if err != nil && !errors.Is(err, unix.ENOPROTOOPT) {
 		return err
 	}
 	return unix.SetsockoptTimeval(h.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: timeout})

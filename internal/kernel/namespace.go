@@ -113,24 +113,25 @@ func OpenPod(path string, host attachment.Node) (*Handle, attachment.NamespaceID
 		return nil, id, fmt.Errorf("%s: %w", path, ErrHostNetns)
 	}
 	var h *Handle
-	err = inside(fd, host.Netns, func(own int) error {
+	err = inside(fd, host.Netns, func() error {
 		var err error
-		if h, err = newHandle(); err != nil {
-			return err
-		}
-		// How the pod's namespace calls the host's, to follow a veth to its peer.
-		h.hostNSID = h.nsidOf(own)
-		return nil
+		h, err = newHandle()
+		return err
 	})
 	if err != nil {
 		return nil, id, fmt.Errorf("enter %s: %w", path, err)
 	}
+	h.host = host.Netns
 	return h, id, nil
 }
 
-// inside runs fn with the thread in another network namespace; own is a
-// descriptor of the thread's own, which must be the host's.
-func inside(fd int, host attachment.NamespaceID, fn func(own int) error) error {
+// hostNSID asks by which id the pod's namespace knows the host's, to follow a
+// veth to its peer; -1 when it does not. The kernel gives the id out with the first reading of such a veth.
+func (h *Handle) hostNSID() int { return h.NSID("/proc/thread-self/ns/net", h.host) }
+
+// inside runs fn with the thread in another network namespace; its own must be
+// the host's.
+func inside(fd int, host attachment.NamespaceID, fn func() error) error {
 	runtime.LockOSThread()
 	own, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -149,7 +150,7 @@ func inside(fd int, host attachment.NamespaceID, fn func(own int) error) error {
 		}
 		return err
 	}
-	err = fn(own)
+	err = fn()
 	if back := unix.Setns(own, unix.CLONE_NEWNET); back != nil {
 		// Nothing this thread does from here on would happen on the host: it stays locked and dies
 		// with its goroutine.

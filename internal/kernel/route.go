@@ -31,7 +31,8 @@ var families = []uint8{unix.AF_INET, unix.AF_INET6}
 // RoutesOver reads the routes of every table that leave over a device, as the
 // kernel filters them. Routes that the kernel makes by itself are left out.
 func (h *Handle) RoutesOver(oif int) ([]attachment.Route, error) {
-	return h.routes(fmt.Sprintf("list routes over link %d", oif), func([]byte) {}, attr{unix.RTA_OIF, u32(uint32(oif))})
+	over := func(r attachment.Route) bool { return r.Oif == oif }
+	return h.routes(fmt.Sprintf("list routes over link %d", oif), over, func([]byte) {}, attr{unix.RTA_OIF, u32(uint32(oif))})
 }
 
 // RoutesIn reads the routes of one table, as the kernel filters them.
@@ -41,15 +42,16 @@ func (h *Handle) RoutesIn(table uint32) ([]attachment.Route, error) {
 			m[routeTable] = byte(table)
 		}
 	}
-	return h.routes(fmt.Sprintf("list routes of table %d", table), head, attr{unix.RTA_TABLE, u32(table)})
+	in := func(r attachment.Route) bool { return r.Table == table }
+	return h.routes(fmt.Sprintf("list routes of table %d", table), in, head, attr{unix.RTA_TABLE, u32(table)})
 }
 
 // AllRoutes reads every table's routes: for the pod's side, which is small.
 func (h *Handle) AllRoutes() ([]attachment.Route, error) {
-	return h.routes("list routes", func([]byte) {})
+	return h.routes("list routes", func(attachment.Route) bool { return true }, func([]byte) {})
 }
 
-func (h *Handle) routes(what string, head func([]byte), filter ...attr) ([]attachment.Route, error) {
+func (h *Handle) routes(what string, want func(attachment.Route) bool, head func([]byte), filter ...attr) ([]attachment.Route, error) {
 	var out []attachment.Route
 	for _, f := range families {
 		var some []attachment.Route
@@ -57,7 +59,7 @@ func (h *Handle) routes(what string, head func([]byte), filter ...attr) ([]attac
 		msg[routeFamily] = f
 		head(msg)
 		err := h.dump(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, func() { some = nil }, func(m []byte) {
-			if r, ok := parseRoute(m); ok {
+			if r, ok := parseRoute(m); ok && want(r) {
 				some = append(some, r)
 			}
 		}, msg, filter...)

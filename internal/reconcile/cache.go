@@ -22,7 +22,7 @@ func cacheEntryThere(r *attachment.Record) bool {
 
 // maxCacheEntry bounds what is read of a cache file: lists and results are
 // kilobytes.
-const maxCacheEntry = 4 << 20
+const maxCacheEntry = 1 << 20
 
 // ReadCacheEntry reads libcni's entry, nil when it is missing, damaged (a crash
 // leaves it empty or cut off) or too large.
