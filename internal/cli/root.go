@@ -85,6 +85,8 @@ func (a *app) root() *cobra.Command {
 removes what is left of them when nobody else does.
 
 ` + exitHelpLines,
+		Args:              exact(cobra.NoArgs),
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 		Version:           version.Version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
