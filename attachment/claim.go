@@ -11,13 +11,15 @@ type Claim struct {
 	Netns   string      `json:"netns,omitempty"`
 	NetnsID NamespaceID `json:"netnsID"`
 	DelSeen bool        `json:"delSeen,omitempty"`
-	Links   []Link      `json:"links,omitempty"` // own links on the host
+	// Links are the own links on the host that go when the pod's netns goes: while
+	// one is there, so is the pod. An ifb proves nothing, it stays behind.
+	Links []Link `json:"links,omitempty"`
 }
 
 // Claim gives the record's claim.
 func (r *Record) Claim() Claim {
 	return Claim{Key: r.Key, State: r.State, Node: r.Node, Netns: r.Netns, NetnsID: r.NetnsID,
-		DelSeen: r.State != Attached, Links: r.OwnLinks()}
+		DelSeen: r.State != Attached, Links: slices.DeleteFunc(r.OwnLinks(), func(l Link) bool { return !l.goesWithPod() })}
 }
 
 // Life is an answer to "is this attachment live?".
@@ -35,7 +37,7 @@ type Sight struct {
 	Netns NamespaceID
 	// NetnsUnknown says that the path could not be read, or means something else here.
 	NetnsUnknown bool
-	// Links are the own links that still exist by identity.
+	// Links are the claim's links that still exist by identity.
 	Links []Link
 	// LinksUnknown says that the kernel could not be asked.
 	LinksUnknown bool
@@ -68,6 +70,3 @@ func (c Claim) Judge(here Node, s Sight) Life {
 	}
 	return Dead
 }
-
-// SameLink finds the claim's own link that is the given device.
-func (c Claim) SameLink(l Link) bool { return slices.ContainsFunc(c.Links, l.Same) }

@@ -15,6 +15,8 @@ type Link struct {
 	// counts in ParentNetnsID's namespace, or in this one when that is -1.
 	Parent        int `json:"parent,omitempty"`
 	ParentNetnsID int `json:"parentNetnsID"`
+	// Alias is IFLA_IFALIAS. host-device keeps the host's name of a device there while it is in a pod.
+	Alias string `json:"alias,omitempty"`
 }
 
 // removable are the kinds that exist for one attachment when they are its own:
@@ -24,6 +26,10 @@ var removable = map[string]bool{"veth": true, "ifb": true}
 // Removable reports whether a link of this kind may be deleted with an
 // attachment at all. Physical devices have no kind and never are.
 func (l Link) Removable() bool { return removable[l.Kind] }
+
+// goesWithPod reports whether the kernel removes the link with the pod's network
+// namespace, in which a veth's other end is.
+func (l Link) goesWithPod() bool { return l.Kind == "veth" }
 
 // Same reports whether both are the same device: index and kind, and the name
 // or the MAC. A name alone proves nothing: AWS derives veth names from the pod's name, so the next

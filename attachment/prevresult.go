@@ -36,9 +36,7 @@ func ParseResult(raw json.RawMessage) Result {
 	_ = json.Unmarshal(raw, &loose)
 	for _, e := range loose.Interfaces {
 		var i struct{ Name, Mac, Sandbox string }
-		if json.Unmarshal(e, &i) != nil {
-			i.Mac = "" // a mac that is a number: the name still counts
-		}
+		_ = json.Unmarshal(e, &i)
 		if i.Name != "" {
 			out.Interfaces = append(out.Interfaces, Interface{Name: i.Name, MAC: strings.ToLower(i.Mac), Sandbox: i.Sandbox})
 		}

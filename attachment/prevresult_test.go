@@ -22,6 +22,7 @@ func TestParseResultKeepsWhatItUnderstands(t *testing.T) {
 			Result{[]Interface{{"eni1", "", ""}, {"eth0", "254", "/n"}, {"dummy1", "0", "0"}}, ip("10.0.0.2")},
 		},
 		"mac that is a JSON number":        {`{"interfaces":[{"name":"eth0","mac":7,"sandbox":"/n"}]}`, Result{[]Interface{{"eth0", "", "/n"}}, nil}},
+		"sandbox that is a number":         {`{"interfaces":[{"sandbox":7,"name":"eth0","mac":"aa:bb:cc:dd:ee:ff"}]}`, Result{[]Interface{{"eth0", "aa:bb:cc:dd:ee:ff", ""}}, nil}},
 		"upper case mac":                   {`{"interfaces":[{"name":"e","mac":"AA:BB:CC:DD:EE:FF"}]}`, Result{[]Interface{{"e", "aa:bb:cc:dd:ee:ff", ""}}, nil}},
 		"Multus without IPAM":              {`{"ips":[{"address":"0.0.0.0/32","gateway":"0.0.0.0"}]}`, Result{}},
 		"0.1.0 shape":                      {`{"ip4":{"ip":"10.1.0.9/24"},"ip6":{"ip":"fd00::9/64"}}`, Result{nil, ip("10.1.0.9", "fd00::9")}},

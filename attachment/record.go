@@ -44,6 +44,8 @@ type Record struct {
 	DeadSince *Moment `json:"deadSince,omitempty"` // first seen dead without any DEL
 	Del       *Del    `json:"del,omitempty"`
 	Replay    *Replay `json:"replay,omitempty"`
+	// Released says that the ipam key's plugin gave the addresses back.
+	Released  bool    `json:"released,omitempty"`
 	Attempts  int     `json:"attempts,omitempty"`  // teardowns tried
 	LastError string  `json:"lastError,omitempty"` // of the last teardown or replay
 	Due       Moment  `json:"due"`                 // when a sweep should look at it

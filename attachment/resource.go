@@ -29,6 +29,8 @@ const (
 	KindFDB       Kind = "fdb"
 	KindLink      Kind = "link"
 	KindAddress   Kind = "address" // pod side only: addresses go with their link
+	// KindReservation is what an IPAM plugin holds. It is read when it is to be released, never recorded.
+	KindReservation Kind = "reservation"
 )
 
 // Share says whom a resource serves.
@@ -49,6 +51,8 @@ type Resource struct {
 	Route   *Route     `json:"route,omitempty"`
 	Neigh   *Neighbour `json:"neighbour,omitempty"` // KindNeighbour and KindFDB
 	Address *Address   `json:"address,omitempty"`
+	// Reservation is the file that holds an address for host-local.
+	Reservation *Reservation `json:"reservation,omitempty"`
 	// Superseded marks a resource of an earlier ADD of the same key that the
 	// newer ADD did not find among its own.
 	Superseded bool `json:"superseded,omitempty"`
@@ -67,6 +71,8 @@ func (r Resource) String() string {
 		return string(r.Kind) + " " + r.Neigh.String()
 	case r.Address != nil:
 		return "address " + r.Address.String()
+	case r.Reservation != nil:
+		return "reservation " + r.Reservation.String()
 	}
 	return string(r.Kind) + " (empty)"
 }
@@ -101,6 +107,15 @@ func (r Resource) Validate() error {
 	}
 	if has, known := ok[r.Kind]; !known || !has {
 		return fmt.Errorf("resource of kind %q without its content", r.Kind)
+	}
+	n := 0
+	for _, has := range []bool{r.Link != nil, r.Rule != nil, r.Route != nil, r.Neigh != nil, r.Address != nil} {
+		if has {
+			n++
+		}
+	}
+	if n > 1 {
+		return fmt.Errorf("resource of kind %q with the content of %d kinds", r.Kind, n)
 	}
 	if r.Share != Own && r.Share != Shared {
 		return fmt.Errorf("resource %s: share %q is neither %q nor %q", r, r.Share, Own, Shared)

@@ -44,7 +44,7 @@ func (r Rule) Hits(o Rule) bool {
 		}
 	}
 	for typ, v := range rtattr.Each(r.Raw[ruleHeader:]) {
-		if !unspecified(v) && !bytes.Equal(rtattr.Get(o.Raw[ruleHeader:], typ), v) {
+		if !open(typ, v) && !bytes.Equal(rtattr.Get(o.Raw[ruleHeader:], typ), v) {
 			return false
 		}
 	}
@@ -53,10 +53,26 @@ func (r Rule) Hits(o Rule) bool {
 
 const ruleHeader = 12 // sizeof(struct fib_rule_hdr)
 
-// unspecified are the values the kernel takes as "any": zero, and -1 for the
-// suppressors.
-func unspecified(v []byte) bool {
-	return len(bytes.Trim(v, "\x00")) == 0 || len(bytes.Trim(v, "\xff")) == 0
+// Attributes of which zero is not "any" (linux/fib_rules.h).
+const (
+	fraGoto              = 4
+	fraSuppressIfgroup   = 13
+	fraSuppressPrefixlen = 14
+	fraUIDRange          = 20
+)
+
+// open reports whether a request with this attribute takes any rule's: the kernel
+// skips zeros, of the suppressors -1, and never looks at the target of a goto.
+func open(typ uint16, v []byte) bool {
+	switch typ {
+	case fraGoto:
+		return true
+	case fraUIDRange: // 0-0 is root's, and what is not set is not dumped
+		return false
+	case fraSuppressIfgroup, fraSuppressPrefixlen:
+		return len(bytes.Trim(v, "\xff")) == 0
+	}
+	return len(bytes.Trim(v, "\x00")) == 0
 }
 
 func (r Rule) String() string {

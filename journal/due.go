@@ -3,13 +3,16 @@ package journal
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
 )
 
 // Due gives the keys of at most limit records whose time has come, the most
-// overdue first.
+// overdue first. An entry whose record is not there or cannot be decoded is passed over: nothing would ever
+// move it, and a few of them would keep the sweep from all the others.
 func (t *Tx) Due(now attachment.Moment, limit int) ([]attachment.Key, error) {
 	b := t.bucket(bucketDue)
 	if b == nil {
@@ -20,16 +23,50 @@ func (t *Tx) Due(now attachment.Moment, limit int) ([]attachment.Key, error) {
 	var out []attachment.Key
 	c := b.Cursor()
 	for k, _ := c.First(); k != nil && len(out) < limit; k, _ = c.Next() {
-		if !newBoot && (len(k) < 8 || time.Duration(binary.BigEndian.Uint64(k)) > now.BootTime) {
+		if len(k) < 8 {
+			continue
+		}
+		if !newBoot && time.Duration(binary.BigEndian.Uint64(k)) > now.BootTime {
 			break
 		}
 		key, err := attachment.ParseKey(string(k[8:]))
 		if err != nil {
-			return nil, err
+			continue
 		}
-		out = append(out, key)
+		if r, err := t.Get(key); err == nil && r != nil {
+			out = append(out, key)
+		}
 	}
 	return out, nil
+}
+
+// Soonest gives the keys of at most limit records in the order in which a sweep
+// will see them, whether or not their time has come.
+func (t *Tx) Soonest(now attachment.Moment, limit int) ([]attachment.Key, error) {
+	now.BootTime = 1<<63 - 1
+	return t.Due(now, limit)
+}
+
+// Sample gives the key of one open record, from anywhere.
+func (t *Tx) Sample() (attachment.Key, bool) {
+	b := t.bucket(bucketAttachments)
+	if b == nil {
+		return attachment.Key{}, false
+	}
+	c := b.Cursor()
+	first, _ := c.First()
+	network, _, _ := bytes.Cut(first, []byte("/"))
+	last, _ := c.Last()
+	if other, _, _ := bytes.Cut(last, []byte("/")); rand.IntN(2) == 0 {
+		network = other
+	}
+	// Container ids are hexadecimal as a rule; where they are not, some records are met more often.
+	k, _ := c.Seek(fmt.Appendf(nil, "%s/%02x", network, rand.IntN(256)))
+	if k == nil {
+		k, _ = c.First()
+	}
+	key, err := attachment.ParseKey(string(k))
+	return key, err == nil
 }
 
 // EnterBoot makes every record of an earlier boot due at once. It costs one look
@@ -42,7 +79,8 @@ func (t *Tx) EnterBoot(now attachment.Moment) error {
 	var stale []*attachment.Record
 	// Records that cannot be decoded are left as they are: `backstopctl verify` names them.
 	_ = t.Each(func(r *attachment.Record) error {
-		if r.Due.BootID != now.BootID {
+		unbound := r.Due == attachment.Moment{} && r.Node.Now.BootID == now.BootID
+		if r.Due.BootID != now.BootID && !unbound {
 			stale = append(stale, r)
 		}
 		return nil

@@ -6,12 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // prepareDir makes the journal's directory (0700) and refuses one that others
-// could have put there: a symlink, or one that group or others may write.
+// could have put there: a symlink, or one that another user may write.
 func prepareDir(dir string) error {
 	fi, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,6 +43,9 @@ func checkDir(dir string, fi fs.FileInfo) error {
 		return fmt.Errorf("%s is not a directory: %w", dir, ErrUnsafe)
 	case fi.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("%s may be written by others (mode %o), chmod 0700 it: %w", dir, fi.Mode().Perm(), ErrUnsafe)
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, who may put anything there: %w", dir, st.Uid, ErrUnsafe)
 	}
 	return nil
 }
@@ -103,8 +107,10 @@ func (j *Journal) Writable() error {
 	if err := unix.Access(dir, unix.W_OK); err != nil {
 		return &fs.PathError{Op: "write to", Path: dir, Err: err}
 	}
-	if fi, err := os.Lstat(j.path); err == nil && !fi.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file: %w", j.path, ErrUnsafe)
+	for _, path := range []string{j.path, j.path + lockSuffix} {
+		if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file: %w", path, ErrUnsafe)
+		}
 	}
 	return nil
 }

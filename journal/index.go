@@ -27,7 +27,7 @@ func entries(r *attachment.Record) []entry {
 	for _, l := range r.OwnLinks() {
 		out = append(out, entry{bucketByLink, append(linkPrefix(l.Name, l.Index), k...)})
 	}
-	return append(out, entry{bucketByContainer, append(containerPrefix(r.ContainerID, r.IfName), k...)})
+	return out
 }
 
 func ipPrefix(ip netip.Addr) []byte { return append([]byte(ip.String()), 0) }
@@ -36,8 +36,6 @@ func ipPrefix(ip netip.Addr) []byte { return append([]byte(ip.String()), 0) }
 func linkPrefix(name string, index int) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte(name), 0), uint32(index))
 }
-
-func containerPrefix(id, ifName string) []byte { return []byte(id + "\x00" + ifName + "\x00") }
 
 // dueKey orders records by the boot time at which a sweep should see them.
 func dueKey(at attachment.Moment, k attachment.Key) []byte {
@@ -57,6 +55,9 @@ func (t *Tx) index(r *attachment.Record) error {
 		if err := t.tx.Bucket(e.bucket).Put(e.key, v); err != nil {
 			return fmt.Errorf("index %s: %w", r.Key, err)
 		}
+	}
+	if r.Due == (attachment.Moment{}) {
+		return nil // no sweep has to see it at any time
 	}
 	return t.tx.Bucket(bucketDue).Put(dueKey(r.Due, r.Key), nil)
 }
@@ -142,8 +143,21 @@ func (t *Tx) ByLinkName(name string, but int) ([]attachment.Key, error) {
 }
 
 // ByContainer gives every record of this container and interface, in whatever
-// network: the spec's key of an attachment, and what is left when a network was renamed.
-func (t *Tx) ByContainer(id, ifName string) ([]attachment.Key, error) {
-	p := containerPrefix(id, ifName)
-	return t.keys(bucketByContainer, p, nil, len(p))
+// network: the spec's key of an attachment, and what is left when a network was renamed. The records' own order
+// serves for it: a look for each network there is, and no index to keep with each commit.
+func (t *Tx) ByContainer(id, ifName string) (out []attachment.Key, err error) {
+	b := t.bucket(bucketAttachments)
+	if b == nil {
+		return nil, nil
+	}
+	c := b.Cursor()
+	for k, _ := c.First(); k != nil; {
+		network, _, _ := bytes.Cut(k, []byte("/"))
+		key := attachment.Key{Network: string(network), ContainerID: id, IfName: ifName}
+		if b.Get([]byte(key.String())) != nil {
+			out = append(out, key)
+		}
+		k, _ = c.Seek(append(bytes.Clone(network), '/'+1)) // behind all of this network's
+	}
+	return out, nil
 }

@@ -29,10 +29,11 @@ func At(path string) *Journal { return &Journal{path: path} }
 // Path is the journal's file.
 func (j *Journal) Path() string { return j.path }
 
-// Exists reports whether the file is there.
+// Exists reports whether there is anything to read. An empty file was begun by a
+// process that was killed before it wrote the first page: nothing was ever acknowledged in it.
 func (j *Journal) Exists() bool {
-	_, err := os.Lstat(j.path)
-	return err == nil
+	fi, err := os.Lstat(j.path)
+	return err == nil && (fi.Size() > 0 || !fi.Mode().IsRegular())
 }
 
 // Session is the time during which one process has the journal to itself. Reading
@@ -48,7 +49,7 @@ func (j *Journal) Lock(ctx context.Context) (*Session, error) {
 	if err := prepareDir(filepath.Dir(j.path)); err != nil {
 		return nil, err
 	}
-	f, err := acquire(ctx, j.path+".lock")
+	f, err := acquire(ctx, j.path+lockSuffix)
 	if err != nil {
 		return nil, err
 	}
@@ -107,14 +108,19 @@ func (s *Session) View(fn func(*Tx) error) error {
 // bbolt panic, or fault on the mapped file: both are reported as ErrDamaged.
 func (s *Session) with(readOnly bool, fn func(*bolt.DB) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	var file *os.File
 	defer func() {
 		if p := recover(); p != nil {
+			release(file)
 			err = fmt.Errorf("%s: %w: %v", s.j.path, ErrDamaged, p)
 		}
 	}()
 	db, err := bolt.Open(s.j.path, 0o600, &bolt.Options{
-		ReadOnly: readOnly, Timeout: boltWait, FreelistType: bolt.FreelistMapType, NoStatistics: true, OpenFile: openNoFollow,
-		InitialMmapSize: initialSize,
+		ReadOnly: readOnly, Timeout: boltWait, FreelistType: bolt.FreelistMapType, NoStatistics: true, InitialMmapSize: initialSize,
+		OpenFile: func(path string, flag int, mode os.FileMode) (_ *os.File, err error) {
+			file, err = openNoFollow(path, flag, mode)
+			return file, err
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("open journal %s: %w", s.j.path, classify(err))

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// lockSuffix makes the name of the lock file from the journal's.
+const lockSuffix = ".lock"
+
 // acquire takes the lock file exclusively, at the latest when ctx ends. It blocks
 // in flock(2), which is fair and wakes at once; bbolt's own wait polls every 50 ms. The kernel drops the lock with the
 // process, so nothing has to be cleaned up after a SIGKILL.
@@ -57,7 +60,7 @@ func (j *Journal) Exclusive(what string) (unlock func(), err error) {
 	if err := prepareDir(filepath.Dir(j.path)); err != nil {
 		return nil, err
 	}
-	f, err := openNoFollow(j.path+"."+what+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openNoFollow(j.path+"."+what+lockSuffix, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}

@@ -18,11 +18,10 @@ var (
 	bucketAttachments = []byte("attachments")
 	bucketByIP        = []byte("by-ip")
 	bucketByLink      = []byte("by-link")
-	bucketByContainer = []byte("by-container")
 	bucketDue         = []byte("due")
 	bucketHistory     = []byte("history")
 
-	allBuckets = [][]byte{bucketMeta, bucketAttachments, bucketByIP, bucketByLink, bucketByContainer, bucketDue, bucketHistory}
+	allBuckets = [][]byte{bucketMeta, bucketAttachments, bucketByIP, bucketByLink, bucketDue, bucketHistory}
 
 	keySchema = []byte("schema")
 	keyBoot   = []byte("boot")
@@ -68,6 +67,11 @@ func (t *Tx) checkSchema() error {
 	}
 	if n := binary.BigEndian.Uint32(v); n > SchemaVersion {
 		return fmt.Errorf("schema version %d, this backstop knows up to %d: %w", n, SchemaVersion, ErrNewer)
+	}
+	for _, name := range allBuckets {
+		if t.bucket(name) == nil {
+			return fmt.Errorf("bucket %s is missing: %w", name, ErrDamaged)
+		}
 	}
 	return nil
 }

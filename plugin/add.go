@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/kernel"
+	"github.com/backstop-cni/backstop/internal/reconcile"
 	"github.com/backstop-cni/backstop/journal"
 	"github.com/backstop-cni/backstop/teardown"
 	"github.com/containernetworking/cni/pkg/skel"
@@ -24,11 +26,13 @@ func cmdAdd(args *skel.CmdArgs) error {
 	if cfg.PrevResult[0] != '{' {
 		return fail(types.ErrInvalidNetworkConfig, "prevResult: want an object", nil)
 	}
+	ahead := kernel.RulesAhead(attachment.ParseResult(cfg.PrevResult).IPs)
 	c, err := open(cfg, args, os.Stderr)
 	if err != nil {
 		return fail(types.ErrIOFailure, "backstop cannot read the node", err)
 	}
 	defer c.close()
+	c.rules = ahead
 	if err := c.key.Valid(); err != nil {
 		return fail(types.ErrInvalidEnvironmentVariables, err.Error(), nil)
 	}
@@ -67,7 +71,7 @@ func (c *call) add() error {
 		if heal, err = c.place(tx, rec); err != nil {
 			return err
 		}
-		due, err = tx.Due(c.env.Node.Now, dueLimit)
+		due, err = c.env.Due(tx)
 		return err
 	})
 	if err != nil {
@@ -77,9 +81,6 @@ func (c *call) add() error {
 	c.env.SweepDue(s, due)
 	return nil
 }
-
-// dueLimit is how many due records are looked up for the short sweep.
-const dueLimit = 4
 
 // place stores the record in place of an older one of the same key, and tells
 // which dead records have what may misroute it.
@@ -137,7 +138,8 @@ const healLimit = 8
 
 func (c *call) heal(s *journal.Session, keys []attachment.Key) {
 	for _, k := range keys[:min(healLimit, len(keys))] {
-		_, err := c.env.TearDown(s, fmt.Sprintf("its address or link name was given to %s", c.key), c.env.SettleDead, k)
+		job := reconcile.Job{Why: fmt.Sprintf("its address or link name was given to %s", c.key), Release: true, Settle: c.env.SettleDead}
+		_, err := c.env.TearDown(s, job, k)
 		if err != nil {
 			c.env.Log.WithFields(c.fields("heal")).WithField("cause", k.String()).WithError(err).Warn("leftovers of a dead attachment could not be removed")
 		}

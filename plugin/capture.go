@@ -16,7 +16,7 @@ func (c *call) capture(prove bool) (*attachment.Record, error) {
 		CNIVersion: c.cfg.CNIVersion, CNIArgs: c.cniArgs, CNIPath: c.cniPath,
 		PrevResult: c.cfg.PrevResult, Settings: c.cfg.Settings(),
 	}
-	t := kernel.Target{Result: attachment.ParseResult(c.cfg.PrevResult), IfName: c.key.IfName, Prove: prove}
+	t := kernel.Target{Result: c.result, IfName: c.key.IfName, Prove: prove, Rules: c.rules}
 	var podErr error
 	if c.netns != "" {
 		t.Pod, r.NetnsID, podErr = kernel.OpenPod(c.netns, c.env.Node)

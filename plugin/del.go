@@ -65,14 +65,14 @@ func (c *call) del() error {
 		return err
 	}
 	defer s.Unlock()
-	intent, settle, err := c.decide(s, probe)
+	intent, err := c.decide(s, probe)
 	if errors.Is(err, errNothing) {
-		return nil
+		return c.env.SweepDead(s)
 	}
 	if err != nil || intent == nil {
 		return err
 	}
-	if _, err := c.env.Finish(s, intent, settle); err != nil {
+	if _, err := c.env.Finish(s, intent); err != nil {
 		return err
 	}
 	if c.cfg.Teardown != teardown.Always || len(c.cfg.Probe) == 0 {
@@ -110,7 +110,7 @@ func (c *call) ask() teardown.Probe {
 
 // decide finds the record, notes the DEL and either defers it or writes the
 // intent to tear down.
-func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconcile.Intent, settle reconcile.Settle, err error) {
+func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconcile.Intent, err error) {
 	var due []attachment.Key
 	err = s.Update(func(tx *journal.Tx) error {
 		if err := tx.EnterBoot(c.env.Node.Now); err != nil {
@@ -134,11 +134,10 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 		}
 		c.noteDel(rec, probe)
 		if d.Action == teardown.TearDown {
-			settle = c.settle(d, probe)
-			intent, err = c.env.Begin(tx, d.Why, rec)
+			intent, err = c.env.Begin(tx, c.job(d, probe), rec)
 			return err
 		}
-		if due, err = tx.Due(c.env.Node.Now, dueLimit); err != nil {
+		if due, err = c.env.Due(tx); err != nil {
 			return err
 		}
 		return c.deferTo(tx, rec, d.Why)
@@ -146,7 +145,7 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 	if err == nil && intent == nil {
 		c.env.SweepDue(s, due)
 	}
-	return intent, settle, err
+	return intent, err
 }
 
 // find looks under the call's own key and then, since containerd calls DEL under
@@ -210,16 +209,18 @@ func (c *call) deferTo(tx *journal.Tx, rec *attachment.Record, why string) error
 	return tx.Put(rec)
 }
 
-// settle says where a teardown leads: owed while the primary is away, else the
-// primary is called next and gets the grace to finish.
-func (c *call) settle(d teardown.Decision, probe teardown.Probe) reconcile.Settle {
+// job says where a teardown leads: owed while the primary is away, and then its
+// addresses are released by the ipam key; else the primary is called next and gets the grace to finish.
+func (c *call) job(d teardown.Decision, probe teardown.Probe) reconcile.Job {
+	j := reconcile.Job{Why: d.Why, Settle: reconcile.Always(attachment.Deferred)}
 	switch {
-	case d.IfLeft, c.cfg.Teardown == teardown.Always && len(c.cfg.Probe) == 0:
-		return reconcile.Always(attachment.Deferred)
-	case probe == teardown.Away, c.cfg.Teardown == teardown.Always:
-		return reconcile.Always(attachment.Owed)
+	case d.IfLeft: // the primary answers
+	case probe == teardown.Away:
+		j.Release, j.Settle = true, reconcile.Always(attachment.Owed)
+	case c.cfg.Teardown == teardown.Always && len(c.cfg.Probe) > 0: // asked after
+		j.Settle = reconcile.Always(attachment.Owed)
 	}
-	return reconcile.Always(attachment.Deferred)
+	return j
 }
 
 // askAfter is the second half of "always": torn down first, then left to the
@@ -239,7 +240,8 @@ func (c *call) askAfter() error {
 		rec.Del.Refused = probe == teardown.Away
 		rec.Note(c.env.Now(), "primary %s", probe)
 		if probe == teardown.Away {
-			return tx.Put(rec)
+			err := c.env.Release(rec)
+			return errors.Join(err, tx.Put(rec))
 		}
 		return c.deferTo(tx, rec, "torn down, the primary is called next")
 	})

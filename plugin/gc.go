@@ -43,7 +43,7 @@ func (c *call) gc() error {
 	defer s.Unlock()
 	var dead, due []attachment.Key
 	err = s.View(func(tx *journal.Tx) (err error) {
-		if due, err = tx.Due(c.env.Node.Now, dueLimit); err != nil || c.cfg.ValidAttachments == nil {
+		if due, err = c.env.Due(tx); err != nil || c.cfg.ValidAttachments == nil {
 			return err
 		}
 		return tx.Each(func(r *attachment.Record) error {
@@ -55,7 +55,7 @@ func (c *call) gc() error {
 	})
 	errs := []error{err}
 	for some := range slices.Chunk(dead, reconcile.Chunk) {
-		torn, err := c.env.TearDown(s, "GC: the runtime does not list it", c.env.SettleDead, some...)
+		torn, err := c.env.TearDown(s, reconcile.Job{Why: "GC: the runtime does not list it", Release: true, Settle: c.env.SettleDead}, some...)
 		errs = append(errs, err)
 		for _, t := range torn {
 			errs = append(errs, t.Outcome.Err)

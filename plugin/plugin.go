@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -58,15 +59,18 @@ type call struct {
 	journal *journal.Journal
 	close   func()
 	flawed  bool // the configuration has problems, and defaults stand in
+	result  attachment.Result
+	rules   *kernel.Ahead // begun before anything else; nil where the rules are read on demand
 }
 
 // open prepares a call: log, node and the host's kernel.
 func open(cfg *Config, args *skel.CmdArgs, stderr io.Writer) (*call, error) {
+	go warmUp()
 	log, closeLog := newLogger(cfg, stderr)
 	c := &call{
 		cfg: cfg, key: attachment.Key{Network: cfg.Name, ContainerID: args.ContainerID, IfName: args.IfName},
 		netns: args.Netns, cniArgs: args.Args, cniPath: args.Path, journal: journal.At(cfg.Journal), close: closeLog,
-		env: &reconcile.Env{Log: log},
+		env: &reconcile.Env{Log: log}, result: attachment.ParseResult(cfg.PrevResult),
 	}
 	if len(cfg.Unknown) > 0 {
 		log.WithFields(c.fields("config")).Warnf("unknown keys are ignored: %s", strings.Join(cfg.Unknown, ", "))
@@ -83,6 +87,13 @@ func open(cfg *Config, args *skel.CmdArgs, stderr io.Writer) (*call, error) {
 	c.env.Node, c.env.Kernel = node, c.host
 	c.close = func() { c.host.Close(); closeLog() }
 	return c, nil
+}
+
+// warmUp lets encoding/json look at the record's types, half a millisecond of
+// each call, while the kernel is being asked.
+func warmUp() {
+	_, _ = json.Marshal(attachment.Record{})
+	_, _ = json.Marshal(attachment.Claim{})
 }
 
 func (c *call) fields(action string) map[string]any {

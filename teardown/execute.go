@@ -25,48 +25,64 @@ func Execute(k Kernel, r *attachment.Record, here attachment.Node, p Plan, other
 	out := Outcome{Plan: p}
 	var errs []error
 	for _, s := range p.Steps {
-		switch s.Verdict {
-		case Unknown:
-			errs = append(errs, fmt.Errorf("%s: %s", s.Resource, s.Why))
-		case Delete:
-			err := k.Delete(s.Resource)
-			if err == nil {
-				out.Removed = append(out.Removed, s.Resource)
-			} else if !errors.Is(err, attachment.ErrGone) {
-				errs = append(errs, err)
-			}
+		if s.Verdict != Delete {
+			continue
+		}
+		err := k.Delete(s.Resource)
+		if err == nil {
+			out.Removed = append(out.Removed, s.Resource)
+		} else if !errors.Is(err, attachment.ErrGone) {
+			errs = append(errs, err)
 		}
 	}
-	if p.Count(Delete) > 0 {
-		removed, err := verify(k, r, here, others)
-		out.Removed = append(out.Removed, removed...)
-		errs = append(errs, err)
+	if p.Count(Delete) == 0 {
+		out.Err = unread(p)
+		return out
 	}
-	out.Err = errors.Join(errs...)
+	removed, err := verify(k, r, here, others)
+	out.Removed = append(out.Removed, removed...)
+	out.Err = errors.Join(append(errs, err)...)
 	return out
 }
 
 // verify plans again and removes what is there more than once, until nothing is
-// left to delete.
+// left that can be removed. What is left then, or cannot be read, is the error.
 func verify(k Kernel, r *attachment.Record, here attachment.Node, others []Other) (removed []attachment.Resource, err error) {
 	for range duplicates {
 		p := Build(r, here, Observe(k, r), others)
-		if p.Count(Delete) == 0 {
-			return removed, nil
-		}
+		errs := []error{unread(p)}
+		again := false
 		for _, s := range p.Steps {
 			if s.Verdict != Delete {
 				continue
 			}
 			if s.Resource.Rule == nil {
-				return removed, fmt.Errorf("%s is still there after its removal", s.Resource)
+				errs = append(errs, fmt.Errorf("%s is still there after its removal", s.Resource))
+				continue
 			}
-			if err := k.Delete(s.Resource); err == nil {
+			err := k.Delete(s.Resource)
+			if err == nil {
 				removed = append(removed, s.Resource)
 			} else if !errors.Is(err, attachment.ErrGone) {
-				return removed, err
+				errs = append(errs, err)
+				continue
 			}
+			again = true
+		}
+		if !again {
+			return removed, errors.Join(errs...)
 		}
 	}
 	return removed, fmt.Errorf("%s: rules are still there after %d removals", r.Key, duplicates)
+}
+
+// unread joins what a plan could not decide.
+func unread(p Plan) error {
+	var errs []error
+	for _, s := range p.Steps {
+		if s.Verdict == Unknown {
+			errs = append(errs, fmt.Errorf("%s: %s", s.Resource, s.Why))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -22,17 +22,21 @@ type Sight struct {
 	Resources []Seen // parallel to the record's
 	// HostRoute is the route of the node to each address when it is for that address alone.
 	HostRoute map[netip.Addr]attachment.Route
+	// NoRoute says why the route to an address could not be looked up.
+	NoRoute map[netip.Addr]error
 }
 
 // Observe reads from the kernel whatever the record names, each by its identity.
 func Observe(k Kernel, r *attachment.Record) Sight {
 	o := observer{k: k, rec: r}
-	s := Sight{HostRoute: map[netip.Addr]attachment.Route{}}
+	s := Sight{HostRoute: map[netip.Addr]attachment.Route{}, NoRoute: map[netip.Addr]error{}}
 	for _, x := range r.Resources {
 		s.Resources = append(s.Resources, o.see(x))
 	}
 	for _, ip := range r.Addresses() {
-		if rt, err := k.RouteTo(ip); err == nil && rt != nil && rt.Dst == ip.String() {
+		if rt, err := k.RouteTo(ip); err != nil {
+			s.NoRoute[ip] = err
+		} else if rt != nil && rt.Dst == ip.String() {
 			s.HostRoute[ip] = *rt
 		}
 	}

@@ -87,8 +87,8 @@ func judge(r *attachment.Record, x attachment.Resource, seen Seen, s Sight, othe
 		return Kept, "links of this kind are never deleted"
 	}
 	if x.Rule != nil {
-		if by := kernelClaim(r, *x.Rule, s, others); by != "" {
-			return Claimed, by
+		if v, why := kernelClaim(r, *x.Rule, s, others); v != "" {
+			return v, why
 		}
 		if seen.First != nil {
 			return Unknown, "deleting it would hit another rule first: " + seen.First.String()
@@ -98,12 +98,16 @@ func judge(r *attachment.Record, x attachment.Resource, seen Seen, s Sight, othe
 }
 
 // kernelClaim looks for a pod that the journal does not know yet: between a new
-// pod's primary and its backstop ADD only a host route over a strange link tells of it.
-func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []Other) string {
+// pod's primary and its backstop ADD only a host route over a strange link tells of it. The verdict is empty
+// when the kernel's word is that there is none.
+func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []Other) (Verdict, string) {
 	for _, text := range []string{rule.Src, rule.Dst} {
 		ip, err := netip.ParseAddr(text)
 		if err != nil {
 			continue
+		}
+		if err := s.NoRoute[ip]; err != nil {
+			return Unknown, err.Error()
 		}
 		rt, ok := s.HostRoute[ip]
 		if !ok || rt.Oif == 0 || r.OwnLink(rt.Oif) || r.Holds(attachment.Resource{Kind: attachment.KindRoute, Route: &rt}) {
@@ -111,10 +115,10 @@ func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []O
 		}
 		known := func(o Other) bool { return o.Record.OwnLink(rt.Oif) }
 		if !slices.ContainsFunc(others, known) {
-			return fmt.Sprintf("by the kernel's word: %s leaves over link %d, which no record owns", ip, rt.Oif)
+			return Claimed, fmt.Sprintf("by the kernel's word: %s leaves over link %d, which no record owns", ip, rt.Oif)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // rank is the order of removal: what refers before what is referred to, and an

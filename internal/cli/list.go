@@ -17,7 +17,7 @@ func (a *app) list() *cobra.Command {
 		Long: `List the open records, one attachment each. States:
   attached      ADD was seen, no DEL yet
   deferred      DEL was seen and left to the primary; a sweep looks again after the grace
-  tearing-down  backstop began to remove; a sweep finishes it
+  tearing       backstop began to remove; a sweep finishes it
   owed          the node is clean, the primary has not acknowledged; replay asks it again
   closed        done (only with --history)`,
 		Args: exact(cobra.NoArgs),

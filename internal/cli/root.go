@@ -105,7 +105,7 @@ removes what is left of them when nobody else does.
 	f.StringVarP(&a.output, "output", "o", "table", "table, json or yaml")
 	f.DurationVar(&a.lockWait, "lock-wait", 30*time.Second, "how long to wait for the journal's lock")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(a.list(), a.show(), a.verify(), a.teardown(), a.sweep(), a.replay())
+	root.AddCommand(a.list(), a.show(), a.verify(), a.teardown(), a.sweep(), a.replay(), a.gc())
 	return root
 }
 

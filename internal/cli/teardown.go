@@ -92,6 +92,7 @@ func (a *app) showPlans(ctx context.Context, env *reconcile.Env, j *journal.Jour
 				return slices.ContainsFunc(records, func(r *attachment.Record) bool { return r.Key == o.Record.Key })
 			})
 			p := env.Plan(r, others)
+			reconcile.PlanRelease(r, &p)
 			if env.Life(r.Claim()) == attachment.Live {
 				p.Notes = append(p.Notes, "this attachment is live: its pod loses its network")
 			}
@@ -155,7 +156,7 @@ func (a *app) chunk(ctx context.Context, env *reconcile.Env, j *journal.Journal,
 	for _, r := range records {
 		keys = append(keys, r.Key)
 	}
-	return env.TearDown(s, "asked for by an operator", reconcile.Always(attachment.Owed), keys...)
+	return env.TearDown(s, reconcile.Job{Why: "asked for by an operator", Release: true, Settle: reconcile.Always(attachment.Owed)}, keys...)
 }
 
 func count(steps []stepRow, v teardown.Verdict) int {

@@ -16,7 +16,7 @@ type difference struct {
 	attachment.Key
 	State    attachment.State `json:"state"`
 	Life     attachment.Life  `json:"life"`
-	What     string           `json:"what"` // missing, leftover, unreadable
+	What     string           `json:"what"` // missing, leftover, unreadable, reservation
 	Resource string           `json:"resource"`
 	Why      string           `json:"why,omitempty"`
 }
@@ -26,7 +26,8 @@ func (a *app) verify() *cobra.Command {
 		Use:   "verify [NETWORK/CONTAINERID/IFNAME ...]",
 		Short: "compare the node with the records, and change nothing",
 		Long: `Compare the node with the records: what live attachments have lost (missing), and
-what is there of attachments that are dead or had their DEL (leftover). Exit code 3 when there is any.
+what is there of attachments that are dead or had their DEL (leftover), and host-local reservations of containers
+that are not there any more (reservation; gc releases them). Exit code 3 when there is any.
 
 ` + exitHelpLines,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,7 +79,14 @@ func (a *app) differences(cmd *cobra.Command, args []string) (found []difference
 		}
 		found = append(found, ds...)
 	}
-	return found, len(records), nil
+	if len(args) > 0 {
+		return found, len(records), nil
+	}
+	_, _, items, err := a.garbage(cmd.Context(), env, j, false)
+	for _, it := range items {
+		found = append(found, difference{Key: it.Key, Life: it.Life, What: "reservation", Resource: it.Reservation.String(), Why: it.Why})
+	}
+	return found, len(records), err
 }
 
 func (a *app) compare(cmd *cobra.Command, env *reconcile.Env, j *journal.Journal, r *attachment.Record) (out []difference, err error) {

@@ -18,6 +18,8 @@ type Target struct {
 	// Prove says that Pod may be another pod's namespace, entered by a recycled path: it counts only
 	// if one of the result's addresses is in it.
 	Prove bool
+	// Rules, when set, is a rule dump that was begun ahead.
+	Rules *Ahead
 	// PodNSID asks by which id the host knows the pod's namespace; nil or -1 when it does not.
 	PodNSID func() int
 }
@@ -83,6 +85,10 @@ func (c *capture) hostLinks() {
 		if c.failed(err) || l == nil || l.Kind != "veth" || l.Parent != p.Index {
 			continue
 		}
+		if c.movedIn(p, *l) {
+			c.addLink(*l, attachment.Shared)
+			continue
+		}
 		c.addLink(*l, attachment.Own)
 		if l.Master != 0 {
 			m, err := c.host.LinkByIndex(l.Master)
@@ -101,6 +107,15 @@ func (c *capture) hostLinks() {
 		}
 		c.addLink(*l, c.share(*l, i))
 	}
+}
+
+// movedIn reports whether a veth's end was there before the pod and was only moved
+// into it: host-device leaves its old name as the alias, and names no host interface. Deleting the peer would delete
+// somebody's device.
+func (c *capture) movedIn(pod, host attachment.Link) bool {
+	return pod.Alias != "" && !slices.ContainsFunc(c.t.Result.Interfaces, func(i attachment.Interface) bool {
+		return i.Sandbox == "" && i.Name == host.Name
+	})
 }
 
 // share decides whether a link that prevResult names is this attachment's own.
@@ -159,7 +174,7 @@ func (c *capture) rules(own []attachment.Link) {
 	if len(f.IPs)+len(f.Names) == 0 {
 		return
 	}
-	rules, err := c.host.Rules(f)
+	rules, err := c.t.Rules.rules(c.host, f)
 	c.failed(err)
 	for _, r := range rules {
 		c.add(attachment.Resource{Kind: attachment.KindRule, Share: attachment.Own, Rule: &r})
@@ -183,6 +198,9 @@ func (c *capture) routes(own []attachment.Link) {
 		}
 	}
 	for _, ip := range c.IPs {
+		if c.hasRouteTo(ip) {
+			continue // a lookup walks every rule of the node
+		}
 		r, err := c.host.RouteTo(ip)
 		if !c.failed(err) && r != nil && r.Dst == ip.String() && c.ours(*r) {
 			add(*r)
@@ -199,6 +217,10 @@ func (c *capture) routes(own []attachment.Link) {
 	}
 }
 
+func (c *capture) hasRouteTo(ip netip.Addr) bool {
+	return slices.ContainsFunc(c.Resources, func(r attachment.Resource) bool { return r.Route != nil && r.Route.Dst == ip.String() })
+}
+
 // ours tells a route to the pod's address from one to another pod that has, or
 // had, the same address: that one leaves over a veth that does not lead into this pod. Without a look into
 // the pod only its own link is proof.
@@ -206,7 +228,7 @@ func (c *capture) ours(r attachment.Route) bool {
 	if slices.ContainsFunc(c.ownLinks(), func(l attachment.Link) bool { return l.Index == r.Oif }) {
 		return true
 	}
-	if c.t.Pod == nil {
+	if c.t.Pod == nil || r.Oif == 0 { // over no device, or over several: nothing says whose it is
 		return false
 	}
 	l, err := c.host.LinkByIndex(r.Oif)

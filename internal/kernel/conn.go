@@ -11,12 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInterrupted says that a listing changed again and again while it was read
-// (NLM_F_DUMP_INTR): what it does not show may exist all the same.
-var ErrInterrupted = errors.New("kernel listing was interrupted too often")
-
 const (
-	dumpTries  = 8       // repetitions of an interrupted dump
 	bufferSize = 1 << 16 // the kernel fills at most 32 KiB of a dump at once
 	timeout    = 10      // seconds without an answer: the kernel answers at once or is broken
 )
@@ -29,6 +24,9 @@ type Handle struct {
 	port uint32
 	buf  []byte
 	host attachment.NamespaceID // of a pod's handle: the host's namespace
+
+	parts   int  // datagrams in which the last answer's objects came
+	changed bool // somebody else changed what membership asked about
 }
 
 // newHandle opens a socket in the calling thread's namespace.
@@ -94,9 +92,14 @@ var errTruncated = errors.New("netlink message is larger than the buffer")
 // receive reads the answer to the last request; fn sees the body of each message
 // of the wanted type, which is valid until fn returns.
 func (h *Handle) receive(want uint16, fn func(body []byte)) (interrupted bool, err error) {
+	h.parts = 0
 	for {
 		n, _, flags, _, err := unix.Recvmsg(h.fd, h.buf, nil, 0)
 		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if errors.Is(err, unix.ENOBUFS) {
+			interrupted = true // more changes than the socket holds; the answer itself is not dropped
 			continue
 		}
 		if err != nil {
@@ -105,15 +108,21 @@ func (h *Handle) receive(want uint16, fn func(body []byte)) (interrupted bool, e
 		if flags&unix.MSG_TRUNC != 0 {
 			return interrupted, errTruncated
 		}
+		part := 1 // the first object in it counts
 		for b := h.buf[:n]; len(b) >= unix.SizeofNlMsghdr; {
 			size := int(native.Uint32(b))
 			if size < unix.SizeofNlMsghdr || size > len(b) {
 				return interrupted, errTruncated
 			}
 			typ, mflags := native.Uint16(b[4:]), native.Uint16(b[6:])
-			body, mine := b[unix.SizeofNlMsghdr:size], native.Uint32(b[8:]) == h.seq && native.Uint32(b[12:]) == h.port
+			seq, port := native.Uint32(b[8:]), native.Uint32(b[12:])
+			body := b[unix.SizeofNlMsghdr:size]
 			b = b[min((size+3)&^3, len(b)):]
-			if !mine {
+			if port != h.port {
+				h.changed = true
+				continue
+			}
+			if seq != h.seq {
 				continue // the rest of an answer that was given up
 			}
 			interrupted = interrupted || mflags&unix.NLM_F_DUMP_INTR != 0
@@ -121,6 +130,7 @@ func (h *Handle) receive(want uint16, fn func(body []byte)) (interrupted bool, e
 			case unix.NLMSG_ERROR, unix.NLMSG_DONE:
 				return interrupted, result(body)
 			case want:
+				h.parts, part = h.parts+part, 0
 				fn(body)
 			}
 			if mflags&unix.NLM_F_MULTI == 0 {
@@ -139,22 +149,6 @@ func result(body []byte) error {
 		return unix.Errno(-n)
 	}
 	return nil
-}
-
-// dump reads a listing; fn sees each message once per try and reset is called
-// before each try.
-func (h *Handle) dump(typ, answer uint16, reset func(), fn func([]byte), head []byte, attrs ...attr) error {
-	for range dumpTries {
-		reset()
-		if err := h.send(typ, unix.NLM_F_DUMP, head, attrs); err != nil {
-			return err
-		}
-		interrupted, err := h.receive(answer, fn)
-		if err != nil || !interrupted {
-			return err
-		}
-	}
-	return ErrInterrupted
 }
 
 // get reads a single object into fn; false when the kernel has none.

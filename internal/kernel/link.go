@@ -1,11 +1,12 @@
 package kernel
 
 import (
+	"bytes"
 	"fmt"
-	"slices"
+	"net"
 
 	"github.com/backstop-cni/backstop/attachment"
-	"github.com/vishvananda/netlink"
+	"github.com/backstop-cni/backstop/internal/rtattr"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,49 +35,53 @@ func ifInfo(index int) []byte {
 var skipStats = attr{unix.IFLA_EXT_MASK, u32(1 << 3)}
 
 func (h *Handle) link(what string, head []byte, attrs ...attr) (l *attachment.Link, err error) {
-	var bad error
-	_, err = h.get(unix.RTM_GETLINK, unix.RTM_NEWLINK, func(m []byte) { l, bad = parseLink(m) }, head, append(attrs, skipStats)...)
-	if err == nil {
-		err = bad
-	}
+	_, err = h.get(unix.RTM_GETLINK, unix.RTM_NEWLINK, func(m []byte) { l = parseLink(m) }, head, append(attrs, skipStats)...)
 	return l, describe(what, err)
 }
 
 // Links reads every device: only for what no single reading can answer.
 func (h *Handle) Links() ([]attachment.Link, error) {
 	var out []attachment.Link
-	var bad error
 	err := h.dump(unix.RTM_GETLINK, unix.RTM_NEWLINK, func() { out = nil }, func(m []byte) {
-		l, err := parseLink(m)
-		if err != nil {
-			bad = err
-			return
+		if l := parseLink(m); l != nil {
+			out = append(out, *l)
 		}
-		out = append(out, *l)
 	}, ifInfo(0), skipStats)
-	if err == nil {
-		err = bad
-	}
 	return out, describe("list links", err)
 }
 
-func parseLink(m []byte) (*attachment.Link, error) {
-	d, err := netlink.LinkDeserialize(nil, slices.Clone(m)) // it keeps parts of m
-	if err != nil {
-		return nil, err
+func parseLink(m []byte) *attachment.Link {
+	if len(m) < unix.SizeofIfInfomsg {
+		return nil
 	}
-	a := d.Attrs()
-	l := &attachment.Link{
-		Index: a.Index, Name: a.Name, MAC: a.HardwareAddr.String(), MTU: a.MTU,
-		Master: a.MasterIndex, Parent: a.ParentIndex, ParentNetnsID: -1,
+	l := &attachment.Link{Index: int(int32(native.Uint32(m[4:]))), ParentNetnsID: -1}
+	for t, v := range rtattr.Each(m[unix.SizeofIfInfomsg:]) {
+		number := 0
+		if len(v) >= 4 {
+			number = int(int32(native.Uint32(v)))
+		}
+		switch t {
+		case unix.IFLA_IFNAME:
+			l.Name = text(v)
+		case unix.IFLA_ADDRESS:
+			if len(bytes.Trim(v, "\x00")) > 0 { // lo's is all zeros
+				l.MAC = net.HardwareAddr(v).String()
+			}
+		case unix.IFLA_MTU:
+			l.MTU = number
+		case unix.IFLA_MASTER:
+			l.Master = number
+		case unix.IFLA_LINK:
+			l.Parent = number
+		case unix.IFLA_LINK_NETNSID:
+			l.ParentNetnsID = max(number, -1)
+		case unix.IFLA_IFALIAS:
+			l.Alias = text(v)
+		case unix.IFLA_LINKINFO:
+			l.Kind = text(rtattr.Get(v, unix.IFLA_INFO_KIND))
+		}
 	}
-	if k := d.Type(); k != "device" { // the library's word for "no kind"
-		l.Kind = k
-	}
-	if a.NetNsID >= 0 {
-		l.ParentNetnsID = a.NetNsID
-	}
-	return l, nil
+	return l
 }
 
 // deleteLink removes the device of this index. The caller compared its identity.

@@ -26,8 +26,8 @@ func (h *Handle) Neighbours(ifIndex int) ([]attachment.Neighbour, error) {
 	return h.neighbours(fmt.Sprintf("list neighbours of link %d", ifIndex), unix.AF_UNSPEC, unix.NUD_PERMANENT, ifIndex)
 }
 
-// FDB reads the static forwarding entries of a bridge port, as the kernel
-// filters them.
+// FDB reads the static forwarding entries that a bridge has for a port, as the
+// kernel filters them. A device's own list (NTF_SELF) is the kernel's: multicast groups come and go in it.
 func (h *Handle) FDB(ifIndex int) ([]attachment.Neighbour, error) {
 	return h.neighbours(fmt.Sprintf("list forwarding entries of link %d", ifIndex), unix.AF_BRIDGE, unix.NUD_PERMANENT|unix.NUD_NOARP, ifIndex)
 }
@@ -37,7 +37,7 @@ func (h *Handle) neighbours(what string, family uint8, states uint16, ifIndex in
 	msg[neighFamily] = family
 	var out []attachment.Neighbour
 	err := h.dump(unix.RTM_GETNEIGH, unix.RTM_NEWNEIGH, func() { out = nil }, func(m []byte) {
-		if n, ok := parseNeigh(m); ok && n.IfIndex == ifIndex && n.State&states != 0 {
+		if n, ok := parseNeigh(m); ok && n.IfIndex == ifIndex && n.State&states != 0 && n.Flags&unix.NTF_SELF == 0 {
 			out = append(out, n)
 		}
 	}, msg, attr{unix.NDA_IFINDEX, u32(uint32(ifIndex))})
@@ -75,6 +75,9 @@ func parseNeigh(m []byte) (attachment.Neighbour, bool) {
 func (h *Handle) deleteNeigh(n attachment.Neighbour) error {
 	msg := make([]byte, neighHeader)
 	msg[neighFamily], msg[neighFlags] = byte(n.Family), n.Flags
+	if n.Family == unix.AF_BRIDGE {
+		msg[neighFlags] |= unix.NTF_MASTER // without it, any flag of the entry sends the request to the device's own list
+	}
 	native.PutUint32(msg[neighIndex:], uint32(n.IfIndex))
 	native.PutUint16(msg[neighState:], n.State)
 	var attrs []attr

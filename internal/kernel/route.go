@@ -22,6 +22,8 @@ const (
 	routeFlags    = 8
 )
 
+const rtaNHID = 30 // RTA_NH_ID, which x/sys lacks
+
 // nexthopState are the flags of a next hop that the kernel sets by itself:
 // dead, offload, linkdown, unresolved, trap.
 const nexthopState = unix.RTNH_F_DEAD | 0x8 | unix.RTNH_F_LINKDOWN | unix.RTNH_F_UNRESOLVED | 0x40
@@ -76,11 +78,14 @@ func (h *Handle) routes(what string, want func(attachment.Route) bool, head func
 // 4.20); nil when none does.
 func (h *Handle) RouteTo(ip netip.Addr) (*attachment.Route, error) {
 	msg := make([]byte, routeHeader)
+	// IPv4 says "main", whatever the table, unless it is asked; IPv6 always tells, and takes no other flag.
 	msg[routeFamily], msg[routeDstLen] = unix.AF_INET, 32
+	flags := uint32(unix.RTM_F_FIB_MATCH | unix.RTM_F_LOOKUP_TABLE)
 	if ip.Is6() {
 		msg[routeFamily], msg[routeDstLen] = unix.AF_INET6, 128
+		flags = unix.RTM_F_FIB_MATCH
 	}
-	native.PutUint32(msg[routeFlags:], unix.RTM_F_FIB_MATCH)
+	native.PutUint32(msg[routeFlags:], flags)
 	var r attachment.Route
 	ok := false
 	_, err := h.get(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, func(m []byte) { r, ok = parseRoute(m) }, msg, attr{unix.RTA_DST, ip.AsSlice()})
@@ -122,6 +127,7 @@ func parseRoute(m []byte) (attachment.Route, bool) {
 			r.Gateway = prefix(v, uint8(8*len(v)))
 		case unix.RTA_MULTIPATH:
 			clearState(v)
+			r.Oif = onlyDevice(v)
 		}
 	}
 	r.Raw = append(head, attrs...)
@@ -141,11 +147,34 @@ func clearState(v []byte) {
 	}
 }
 
+// onlyDevice is the device that every next hop leaves over, 0 when there are
+// several: then the route is not one device's alone.
+func onlyDevice(v []byte) int {
+	only := 0
+	for len(v) >= unix.SizeofRtNexthop {
+		n, oif := int(native.Uint16(v)), int(native.Uint32(v[4:]))
+		if only != 0 && only != oif || n < unix.SizeofRtNexthop || n > len(v) {
+			return 0
+		}
+		only, v = oif, v[min((n+3)&^3, len(v)):]
+	}
+	return only
+}
+
 var routeTypes = map[byte]string{
 	unix.RTN_LOCAL: "local", unix.RTN_BROADCAST: "broadcast", unix.RTN_ANYCAST: "anycast", unix.RTN_MULTICAST: "multicast",
 	unix.RTN_BLACKHOLE: "blackhole", unix.RTN_UNREACHABLE: "unreachable", unix.RTN_PROHIBIT: "prohibit", unix.RTN_THROW: "throw", unix.RTN_NAT: "nat",
 }
 
 func (h *Handle) deleteRoute(r attachment.Route) error {
-	return h.do(unix.RTM_DELROUTE, r.Raw)
+	raw := r.Raw
+	if len(raw) < routeHeader {
+		return unix.EINVAL
+	}
+	if rtattr.Get(raw[routeHeader:], rtaNHID) != nil {
+		// The kernel dumps a nexthop object by its id and in full, and takes only one of the two.
+		hops := []uint16{unix.RTA_OIF, unix.RTA_GATEWAY, unix.RTA_VIA, unix.RTA_MULTIPATH, unix.RTA_ENCAP, unix.RTA_ENCAP_TYPE}
+		raw = append(slices.Clone(raw[:routeHeader]), rtattr.Normal(raw[routeHeader:], hops...)...)
+	}
+	return h.do(unix.RTM_DELROUTE, raw)
 }

@@ -28,10 +28,14 @@ const (
 // Rules reads the rules that the filter selects, of both families, in the
 // kernel's order.
 func (h *Handle) Rules(f attachment.RuleFilter) ([]attachment.Rule, error) {
+	return h.rules(func(m []byte) bool { return matches(f, m) })
+}
+
+func (h *Handle) rules(want func([]byte) bool) ([]attachment.Rule, error) {
 	var out []attachment.Rule
 	// AF_UNSPEC walks all families in one dump, multicast routing's among them.
 	err := h.dump(unix.RTM_GETRULE, unix.RTM_NEWRULE, func() { out = nil }, func(m []byte) {
-		if matches(f, m) {
+		if want(m) {
 			out = append(out, parseRule(m))
 		}
 	}, make([]byte, ruleHeader))
@@ -56,6 +60,19 @@ func matches(f attachment.RuleFilter, m []byte) bool {
 			if slices.Contains(f.Names, text(v)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// hasLink reports whether a rule is for one link's traffic.
+func hasLink(m []byte) bool {
+	if len(m) < ruleHeader || (m[ruleFamily] != unix.AF_INET && m[ruleFamily] != unix.AF_INET6) {
+		return false
+	}
+	for t := range rtattr.Each(m[ruleHeader:]) {
+		if t == unix.FRA_IIFNAME || t == unix.FRA_OIFNAME {
+			return true
 		}
 	}
 	return false
@@ -116,6 +133,9 @@ func parseRule(m []byte) attachment.Rule {
 // deleteRule sends the dumped attributes back, so that no other rule is meant. The
 // caller made sure that the kernel's first match is this one (attachment.Rule.Hits).
 func (h *Handle) deleteRule(r attachment.Rule) error {
+	if len(r.Raw) < ruleHeader {
+		return unix.EINVAL // the kernel would acknowledge it and do nothing
+	}
 	return h.do(unix.RTM_DELRULE, r.Raw)
 }
 

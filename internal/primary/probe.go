@@ -3,16 +3,21 @@ package primary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
 // poll is how often Wait asks again.
 const poll = 100 * time.Millisecond
+
+// busy is how soon a socket that took no connection is tried again.
+const busy = 5 * time.Millisecond
 
 // Validate says what is wrong with a probe.
 func Validate(probe string) error {
@@ -91,10 +96,20 @@ func ask(ctx context.Context, probe string) bool {
 	case "tcp":
 		address = u.Host
 	}
-	c, err := d.DialContext(ctx, network, address)
-	if err != nil {
-		return false
+	for {
+		c, err := d.DialContext(ctx, network, address)
+		if err == nil {
+			c.Close()
+			return true
+		}
+		if !errors.Is(err, syscall.EAGAIN) {
+			return false
+		}
+		// A unix socket whose backlog is full: a daemon is there and busy, or hangs. Time tells.
+		select {
+		case <-time.After(busy):
+		case <-ctx.Done():
+			return false
+		}
 	}
-	c.Close()
-	return true
 }

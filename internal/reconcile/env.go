@@ -22,10 +22,6 @@ type Env struct {
 // retry is when a teardown that could not finish is tried again.
 const retry = 30 * time.Second
 
-// recheck is how often the short sweep looks whether an attachment without DEL
-// is still live.
-const recheck = 10 * time.Minute
-
 // after is a due time from now on.
 func (e *Env) after(d time.Duration) attachment.Moment {
 	m := e.Now()

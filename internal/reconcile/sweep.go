@@ -58,6 +58,22 @@ const (
 	shortTime    = 20 * time.Millisecond
 )
 
+// Due gives the records that the sweep at the end of an ADD or DEL should see:
+// those whose time has come, and one of the others if it has died unnoticed.
+func (e *Env) Due(tx *journal.Tx) ([]attachment.Key, error) {
+	due, err := tx.Due(e.Node.Now, shortRecords)
+	if err != nil || len(due) > 0 {
+		return due, err
+	}
+	if k, ok := tx.Sample(); ok {
+		r, err := tx.Get(k)
+		if err == nil && r != nil && r.State == attachment.Attached && r.DeadSince == nil && e.Life(r.Claim()) == attachment.Dead {
+			due = append(due, k)
+		}
+	}
+	return due, nil
+}
+
 // SweepDue handles a few due records within the caller's session, so that a node
 // without any agent converges too.
 func (e *Env) SweepDue(s *journal.Session, due []attachment.Key) {
@@ -70,6 +86,39 @@ func (e *Env) SweepDue(s *journal.Session, due []attachment.Key) {
 			e.log(k, "sweep").WithError(r.Err).Warn("sweep of a due record failed")
 		}
 	}
+}
+
+// Bounds of the look at dead records that a DEL of an unknown attachment takes.
+const (
+	deadLooked = 64
+	deadTorn   = 8
+)
+
+// SweepDead removes what dead attachments left, without waiting for their
+// grace, within the caller's session. It is for the DEL that runtimes send after an ADD that failed before backstop saw
+// it: "file exists" over a dead pod's leftovers, say. A pod whose netns is gone has no DEL running any more.
+func (e *Env) SweepDead(s *journal.Session) error {
+	var dead []attachment.Key
+	err := s.View(func(tx *journal.Tx) error {
+		keys, err := tx.Soonest(e.Node.Now, deadLooked)
+		for _, k := range keys {
+			r, err := tx.Get(k)
+			if err == nil && r != nil && len(dead) < deadTorn && r.State != attachment.Owed && r.SameNode(e.Node) &&
+				teardown.Mode(r.Settings.Teardown) != teardown.Never && e.Life(r.Claim()) == attachment.Dead {
+				dead = append(dead, k)
+			}
+		}
+		return err
+	})
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	torn, err := e.TearDown(s, Job{Why: "dead, and another pod's ADD may have failed for it", Release: true, Settle: e.SettleDead}, dead...)
+	errs := []error{err}
+	for _, t := range torn {
+		errs = append(errs, t.Outcome.Err)
+	}
+	return errors.Join(errs...)
 }
 
 func (e *Env) sweepOne(s *journal.Session, k attachment.Key) Swept {
@@ -85,7 +134,7 @@ func (e *Env) sweepOne(s *journal.Session, k attachment.Key) Swept {
 	case teardown.Examine:
 		out.Plan, out.Err = e.examine(s, rec)
 	case teardown.Wait:
-		if rec.DeadSince == nil && rec.Due.Since(e.Now()) < 0 {
+		if rec.DeadSince == nil && (rec.Due == attachment.Moment{} || rec.Due.Since(e.Now()) < 0) {
 			return out // nothing to write
 		}
 		fallthrough
@@ -109,6 +158,9 @@ func (e *Env) PlanSweep(rec *attachment.Record, others []teardown.Other) Swept {
 	s := Swept{Key: rec.Key, State: rec.State, Action: e.decideSweep(rec)}
 	if s.Action == teardown.Examine {
 		s.Plan = e.Plan(rec, others)
+	}
+	if s.Action == teardown.Examine || s.Action == teardown.Forget {
+		PlanRelease(rec, &s.Plan)
 	}
 	return s
 }
@@ -134,8 +186,12 @@ func (e *Env) lightly(r *attachment.Record, a teardown.SweepAction) error {
 		r.Note(now, "no DEL came and it is dead: its grace begins")
 		e.log(r.Key, "sweep").Info("dead without any DEL, its grace begins")
 	case teardown.Forget:
+		var out teardown.Outcome
+		if err := e.release(r, &out); err != nil {
+			return err
+		}
 		to := attachment.Owed
-		if teardown.Acknowledged(r, cacheEntryThere(r)) {
+		if r.Released || teardown.Acknowledged(r, cacheEntryThere(r)) {
 			to = attachment.Closed
 		}
 		if err := journal.Move(r, to); err != nil {
@@ -161,7 +217,7 @@ func (e *Env) examine(s *journal.Session, rec *attachment.Record) (teardown.Plan
 	if teardown.Mode(rec.Settings.Teardown) == teardown.Never {
 		return e.closeUntouched(s, rec)
 	}
-	torn, err := e.TearDown(s, why, e.SettleDead, rec.Key)
+	torn, err := e.TearDown(s, Job{Why: why, Release: true, Settle: e.SettleDead}, rec.Key)
 	if len(torn) == 0 {
 		return teardown.Plan{}, err
 	}
@@ -192,7 +248,7 @@ func (e *Env) DueIn(r *attachment.Record) attachment.Moment {
 		if r.DeadSince != nil {
 			return e.after(r.Settings.Grace)
 		}
-		return e.after(recheck)
+		return attachment.Moment{} // its DEL, or a sweep that looks at all, or a sample
 	case attachment.Deferred:
 		return e.after(r.Settings.Grace)
 	case attachment.Tearing:

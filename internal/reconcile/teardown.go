@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,8 +18,17 @@ func Always(s attachment.State) Settle {
 	return func(*attachment.Record, teardown.Outcome) attachment.State { return s }
 }
 
+// Job says how records are torn down.
+type Job struct {
+	Why string
+	// Release has the ipam key's plugin give back the addresses, too: where the primary cannot do it, or did not.
+	Release bool
+	Settle  Settle
+}
+
 // Intent is a teardown of some records that is on disk but not carried out.
 type Intent struct {
+	job    Job
 	recs   []*attachment.Record
 	others map[attachment.Key][]teardown.Other
 }
@@ -26,8 +36,8 @@ type Intent struct {
 // Begin writes the intent to tear down into the caller's transaction. It has to be committed
 // before Finish removes anything: cancellation of a plugin is SIGKILL. Records of one intent do not claim
 // against each other.
-func (e *Env) Begin(tx *journal.Tx, why string, recs ...*attachment.Record) (*Intent, error) {
-	in := &Intent{recs: recs, others: map[attachment.Key][]teardown.Other{}}
+func (e *Env) Begin(tx *journal.Tx, job Job, recs ...*attachment.Record) (*Intent, error) {
+	in := &Intent{job: job, recs: recs, others: map[attachment.Key][]teardown.Other{}}
 	for _, rec := range recs {
 		others, err := e.Sharing(tx, rec)
 		if err != nil {
@@ -43,8 +53,8 @@ func (e *Env) Begin(tx *journal.Tx, why string, recs ...*attachment.Record) (*In
 		}
 		rec.Attempts++
 		rec.Due = e.after(retry)
-		rec.Note(e.Now(), "teardown begun: %s", why)
-		e.log(rec.Key, "teardown").WithField("cause", why).Info("tearing down")
+		rec.Note(e.Now(), "teardown begun: %s", job.Why)
+		e.log(rec.Key, "teardown").WithField("cause", job.Why).Info("tearing down")
 		if err := tx.Put(rec); err != nil {
 			return nil, err
 		}
@@ -60,7 +70,7 @@ type Torn struct {
 
 // Finish removes what is left, verifies and writes the outcomes, in the session
 // that Begin's transaction was in.
-func (e *Env) Finish(s *journal.Session, in *Intent, settle Settle) ([]Torn, error) {
+func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
 	var done []Torn
 	for _, rec := range in.recs {
 		others := in.others[rec.Key]
@@ -68,7 +78,10 @@ func (e *Env) Finish(s *journal.Session, in *Intent, settle Settle) ([]Torn, err
 		for _, x := range out.Removed {
 			e.log(rec.Key, "remove").WithField("resource", x.String()).Info("removed")
 		}
-		e.settle(rec, out, settle)
+		if in.job.Release {
+			out.Err = errors.Join(out.Err, e.release(rec, &out))
+		}
+		e.settle(rec, out, in.job.Settle)
 		done = append(done, Torn{rec, out})
 	}
 	err := s.Update(func(tx *journal.Tx) error {
@@ -87,7 +100,7 @@ func (e *Env) Finish(s *journal.Session, in *Intent, settle Settle) ([]Torn, err
 
 // TearDown is Begin and Finish for records by their keys. Keys without a record
 // are left out of the answer.
-func (e *Env) TearDown(s *journal.Session, why string, settle Settle, keys ...attachment.Key) ([]Torn, error) {
+func (e *Env) TearDown(s *journal.Session, job Job, keys ...attachment.Key) ([]Torn, error) {
 	var in *Intent
 	err := s.Update(func(tx *journal.Tx) error {
 		if err := tx.EnterBoot(e.Node.Now); err != nil {
@@ -104,13 +117,13 @@ func (e *Env) TearDown(s *journal.Session, why string, settle Settle, keys ...at
 			}
 		}
 		var err error
-		in, err = e.Begin(tx, why, recs...)
+		in, err = e.Begin(tx, job, recs...)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return e.Finish(s, in, settle)
+	return e.Finish(s, in)
 }
 
 // Plan reads the kernel and plans; nothing is changed.

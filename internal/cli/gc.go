@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/conflist"
+	"github.com/backstop-cni/backstop/internal/garbage"
+	"github.com/backstop-cni/backstop/internal/ipam"
+	"github.com/backstop-cni/backstop/internal/reconcile"
+	"github.com/backstop-cni/backstop/journal"
+	"github.com/backstop-cni/backstop/plugin"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) gc() *cobra.Command {
+	var runtimeCache bool
+	c := &cobra.Command{
+		Use:   "gc",
+		Short: "release addresses that dead pods still hold",
+		Long: `Release the host-local reservations of attachments that are dead, of every network
+whose backstop entry has an "ipam" key. Dead is what is recorded and whose netns and host link are gone or, without a record, whose
+netns in the runtime's cache entry is gone. What nobody knows is listed as unknown and left alone.
+
+With --runtime-cache the entries of dead attachments in the runtime's result cache go, too, where no record needs them.
+
+` + exitHelpLines,
+		Args: exact(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGC(cmd.Context(), runtimeCache) },
+	}
+	c.Flags().BoolVar(&runtimeCache, "runtime-cache", false, "also entries of the runtime's result cache")
+	return a.removes(c)
+}
+
+func (a *app) runGC(ctx context.Context, runtimeCache bool) error {
+	env, done, err := a.openNode()
+	if err != nil {
+		return err
+	}
+	defer done()
+	j, err := a.openJournal()
+	if err != nil {
+		return err
+	}
+	finder, stores, items, err := a.garbage(ctx, env, j, runtimeCache)
+	if err != nil {
+		return err
+	}
+	dead := slices.ContainsFunc(items, func(it garbage.Item) bool { return it.Life == attachment.Dead })
+	if a.dryRun || !a.yes {
+		if err := a.printGarbage(items, "would remove"); err != nil || a.dryRun || !dead {
+			return err
+		}
+	}
+	if err := a.confirm("Remove what is dead?"); err != nil {
+		return err
+	}
+	var errs []error
+	for _, it := range items {
+		if it.Life == attachment.Dead {
+			errs = append(errs, finder.Remove(stores, it))
+		}
+	}
+	return errors.Join(append(errs, a.printGarbage(items, "removed"))...)
+}
+
+// garbage finds it, in every place that the records and the conflists name.
+func (a *app) garbage(ctx context.Context, env *reconcile.Env, j *journal.Journal, runtimeCache bool) (f *garbage.Finder, stores []garbage.Store, items []garbage.Item, err error) {
+	stores, caches, err := a.configured()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	err = a.view(ctx, j, func(tx *journal.Tx) error {
+		err := tx.Each(func(r *attachment.Record) error {
+			stores, caches = place(stores, caches, r.Network, r.Settings)
+			return nil
+		})
+		var unread error
+		f, unread = garbage.NewFinder(env, tx, caches)
+		if err := errors.Join(err, unread); err != nil {
+			fmt.Fprintf(a.stderr, "backstopctl: not everything could be read: %v\n", err)
+		}
+		if items, err = f.Reservations(stores); err != nil {
+			return err
+		}
+		if runtimeCache {
+			items = append(items, f.CacheEntries()...)
+		}
+		return nil
+	})
+	return f, stores, items, err
+}
+
+// configured gives the places that the conflists' backstop entries name.
+func (a *app) configured() (stores []garbage.Store, caches []string, err error) {
+	files, _, err := conflist.Read(a.confDir)
+	for _, file := range files {
+		for _, p := range file.Plugins {
+			if conflist.Type(p) != "backstop" {
+				continue
+			}
+			if cfg, _, err := plugin.ParseConfig(p); err == nil {
+				stores, caches = place(stores, caches, file.Name, cfg.Settings())
+			}
+		}
+	}
+	if len(caches) == 0 {
+		caches = []string{"/var/lib/cni"}
+	}
+	return stores, caches, err
+}
+
+func place(stores []garbage.Store, caches []string, network string, s attachment.Settings) ([]garbage.Store, []string) {
+	if c, err := ipam.Parse(s.IPAM); err == nil && c.Type == ipam.HostLocal {
+		if st := (garbage.Store{IPAM: c, Network: network}); !slices.Contains(stores, st) {
+			stores = append(stores, st)
+		}
+	}
+	if s.RuntimeCacheDir != "" && !slices.Contains(caches, s.RuntimeCacheDir) {
+		caches = append(caches, s.RuntimeCacheDir)
+	}
+	return stores, caches
+}
+
+func (a *app) printGarbage(items []garbage.Item, done string) error {
+	if items == nil {
+		items = []garbage.Item{}
+	}
+	return a.print(items, func(w io.Writer) {
+		if len(items) == 0 {
+			fmt.Fprintln(w, "nothing of dead attachments is held")
+		}
+		for _, it := range items {
+			what := done
+			if it.Life != attachment.Dead {
+				what = "left"
+			}
+			fmt.Fprintf(w, "%s %s of %s (%s: %s)\n", what, it.File, it.Key, it.Life, it.Why)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package garbage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/ipam"
+)
+
+// Store is where host-local keeps a network's reservations.
+type Store struct {
+	IPAM    ipam.Config
+	Network string
+}
+
+// Reservations gives those of attachments that are not live, in order.
+func (f *Finder) Reservations(stores []Store) (out []Item, err error) {
+	for _, s := range stores {
+		all, lerr := s.IPAM.List(s.Network)
+		err = errors.Join(err, lerr)
+		for _, r := range all {
+			life, why := f.lifeOf(r)
+			if life == attachment.Live {
+				continue
+			}
+			k := attachment.Key{Network: s.Network, ContainerID: r.ContainerID, IfName: r.IfName}
+			out = append(out, Item{Key: k, Life: life, Why: why, File: r.File, Reservation: &r})
+		}
+	}
+	return out, err
+}
+
+// lifeOf judges a reservation. A file of host-local's first format names no
+// interface: it is live if anything of its container is.
+func (f *Finder) lifeOf(r attachment.Reservation) (attachment.Life, string) {
+	if r.IfName != "" {
+		return f.judge(owner{r.ContainerID, r.IfName})
+	}
+	life, why := attachment.Unknown, "neither a record nor the runtime's cache knows it"
+	for _, o := range f.interfaces(r.ContainerID) {
+		l, w := f.judge(o)
+		if l != attachment.Dead {
+			return l, w
+		}
+		life, why = l, w
+	}
+	return life, why
+}
+
+func (f *Finder) interfaces(container string) (out []owner) {
+	for o := range f.records {
+		if o.container == container {
+			out = append(out, o)
+		}
+	}
+	for o := range f.cache {
+		if o.container == container && !slices.Contains(out, o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// CacheEntries gives the runtime's entries of dead attachments that no open
+// record needs: while there is one, the entry tells whether the primary's DEL finished.
+func (f *Finder) CacheEntries() []Item {
+	var out []Item
+	for o, e := range f.cache {
+		if _, recorded := f.records[o]; recorded {
+			continue
+		}
+		life, why := f.judge(o)
+		if life == attachment.Dead {
+			out = append(out, Item{Key: attachment.Key{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}, Life: life, Why: why, File: e.file})
+		}
+	}
+	slices.SortFunc(out, func(a, b Item) int { return strings.Compare(a.File, b.File) })
+	return out
+}
+
+// Remove removes a dead item, each once more judged: the pod may have come
+// meanwhile.
+func (f *Finder) Remove(s []Store, it Item) error {
+	if it.Life != attachment.Dead {
+		return fmt.Errorf("%s is %s: only what is dead is removed", it.File, it.Life)
+	}
+	if it.Reservation == nil {
+		if err := os.Remove(it.File); err != nil {
+			return fmt.Errorf("remove cache entry: %w", err)
+		}
+		return nil
+	}
+	for _, st := range s {
+		if st.Network != it.Key.Network {
+			continue
+		}
+		_, err := st.IPAM.Release(st.Network, func(r attachment.Reservation) bool {
+			if r != *it.Reservation {
+				return false // another container's by now
+			}
+			life, _ := f.lifeOf(r)
+			return life == attachment.Dead
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package garbage finds what lost DELs leave outside the kernel: host-local
+// reservations and entries of the runtime's result cache of attachments that are dead.
+package garbage
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/kernel"
+	"github.com/backstop-cni/backstop/internal/reconcile"
+	"github.com/backstop-cni/backstop/journal"
+)
+
+// Item is one file that belongs to an attachment, and whether that is live.
+type Item struct {
+	Key  attachment.Key  `json:"attachment"`
+	Life attachment.Life `json:"life"`
+	Why  string          `json:"why"`
+	File string          `json:"file"`
+	// Reservation is set for reservations, nil for cache entries.
+	Reservation *attachment.Reservation `json:"reservation,omitempty"`
+}
+
+// Finder looks around. Only what is provably dead is ever garbage: without a
+// record, a cache entry's netns has to be gone from the runtime's own mount namespace.
+type Finder struct {
+	env     *reconcile.Env
+	records map[owner]attachment.Claim
+	cache   map[owner]entry
+	onHost  bool
+}
+
+type owner struct{ container, ifName string }
+
+// entry is what is used of libcni's cache entry (libcni/api.go, cachedInfo).
+type entry struct {
+	ContainerID string `json:"containerId"`
+	IfName      string `json:"ifName"`
+	NetworkName string `json:"networkName"`
+	NetNS       string `json:"netns"`
+	file        string
+}
+
+// NewFinder reads the open records and the runtime's caches.
+func NewFinder(env *reconcile.Env, tx *journal.Tx, cacheDirs []string) (*Finder, error) {
+	f := &Finder{env: env, records: map[owner]attachment.Claim{}, cache: map[owner]entry{}}
+	// A netns path means what the runtime meant only in the host's mount namespace: that of its first process.
+	if id, err := kernel.NamespaceAt("/proc/1/ns/mnt"); err == nil {
+		f.onHost = id == env.Node.Mount
+	}
+	err := tx.Each(func(r *attachment.Record) error {
+		f.records[owner{r.ContainerID, r.IfName}] = r.Claim()
+		return nil
+	})
+	for _, d := range cacheDirs {
+		err = errors.Join(err, f.readCache(filepath.Join(d, "results")))
+	}
+	return f, err
+}
+
+func (f *Finder) readCache(dir string) error {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for {
+		// In portions: caches of hundreds of thousands of entries were seen.
+		names, err := d.Readdirnames(1024)
+		for _, n := range names {
+			var e entry
+			file := filepath.Join(dir, n)
+			if json.Unmarshal(reconcile.ReadCacheEntry(file), &e) == nil && e.ContainerID != "" {
+				e.file = file
+				f.cache[owner{e.ContainerID, e.IfName}] = e
+			}
+		}
+		if len(names) == 0 || err != nil {
+			return nil
+		}
+	}
+}
+
+// judge decides the life of a container's interface from the record or, without
+// one, from the runtime's cache.
+func (f *Finder) judge(o owner) (attachment.Life, string) {
+	if c, ok := f.records[o]; ok {
+		switch l := f.env.Life(c); l {
+		case attachment.Dead:
+			return l, "recorded, and its netns and host link are gone"
+		case attachment.Live:
+			return l, "recorded, and it is there"
+		default:
+			return l, "recorded, and it could not be seen"
+		}
+	}
+	e, ok := f.cache[o]
+	if !ok {
+		return attachment.Unknown, "neither a record nor the runtime's cache knows it"
+	}
+	if !f.onHost {
+		return attachment.Unknown, "not recorded, and this is not the host's mount namespace"
+	}
+	_, err := kernel.NamespaceAt(e.NetNS)
+	switch {
+	case err == nil:
+		return attachment.Live, "not recorded, and the netns of its cache entry is there"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, kernel.ErrNotNetns):
+		return attachment.Dead, "not recorded, and the netns of its cache entry is gone"
+	}
+	return attachment.Unknown, "not recorded, and the netns of its cache entry cannot be read"
+}

@@ -1,0 +1,175 @@
+package primary
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestValidate(t *testing.T) {
+	for probe, want := range map[string]string{
+		"unix:///var/run/aws-node/ipamd.sock": "",
+		"file:///run/ready":                   "",
+		"tcp://127.0.0.1:50051":               "",
+		"tcp://[::1]:50051":                   "",
+		"tcp://localhost:50051/":              "",
+		"unix://var/run/ipamd.sock":           "three slashes", // "var" is a host then
+		"unix:run/ipamd.sock":                 "three slashes",
+		"file://ready":                        "three slashes",
+		"unix://":                             "three slashes",
+		"tcp://127.0.0.1":                     "host:port",
+		"tcp://127.0.0.1:":                    "host:port",
+		"tcp://127.0.0.1:50051/healthz":       "host:port",
+		"tcp:///run/x.sock":                   "host:port",
+		"http://127.0.0.1:61679/":             "unix:///path",
+		"/var/run/ipamd.sock":                 "unix:///path",
+		"":                                    "unix:///path",
+		"tcp://127.0.0.1:port":                "not a URL",
+		"unix:///var/run/%zz":                 "not a URL",
+	} {
+		err := Validate(probe)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), probe)) {
+			t.Errorf("%q: %v, want an error with %q", probe, err, want)
+		}
+	}
+}
+
+const short = 100 * time.Millisecond
+
+func TestReachable(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	listen(t, "unix", at("live.sock"))
+	port := listen(t, "tcp", "127.0.0.1:0")
+
+	dead := listen(t, "unix", at("dead.sock")).(*net.UnixListener)
+	dead.SetUnlinkOnClose(false) // as after SIGKILL: the file stays
+	dead.Close()
+	refused := listen(t, "tcp", "127.0.0.1:0")
+	refused.Close()
+	for name, text := range map[string]string{"plain": "x", "empty": ""} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"dangling": "missing", "link.sock": "live.sock"} {
+		if err := os.Symlink(at(to), at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(at("dead.sock")); err != nil {
+		t.Fatalf("the dead daemon's socket file has to be there: %v", err)
+	}
+
+	live, away := "unix://"+at("live.sock"), "unix://"+at("missing.sock")
+	for name, c := range map[string]struct {
+		probes []string
+		want   bool
+	}{
+		"a socket":                            {[]string{live}, true},
+		"a socket behind a symlink":           {[]string{"unix://" + at("link.sock")}, true},
+		"no socket":                           {[]string{away}, false},
+		"a socket that nobody listens on":     {[]string{"unix://" + at("dead.sock")}, false},
+		"a plain file for a socket":           {[]string{"unix://" + at("plain")}, false},
+		"a directory for a socket":            {[]string{"unix://" + dir}, false},
+		"a port":                              {[]string{"tcp://" + port.Addr().String()}, true},
+		"a port that refuses":                 {[]string{"tcp://" + refused.Addr().String()}, false},
+		"a readiness file":                    {[]string{"file://" + at("plain")}, true},
+		"an empty readiness file":             {[]string{"file://" + at("empty")}, true},
+		"no readiness file":                   {[]string{"file://" + at("missing")}, false},
+		"a readiness file that leads to none": {[]string{"file://" + at("dangling")}, false},
+		"the last of several":                 {[]string{away, "file://" + at("missing"), live}, true},
+		"none of several":                     {[]string{away, "tcp://" + refused.Addr().String()}, false},
+		"no probe":                            {nil, false},
+		"no URL":                              {[]string{"unix:///%zz"}, false},
+	} {
+		if got := Reachable(t.Context(), c.probes, 10*time.Second); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func listen(t *testing.T, network, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// full is a socket that takes no further connection, as of a daemon that is stopped or hangs: its backlog is full. free
+// makes room.
+func full(t *testing.T) (probe string, free func()) {
+	t.Helper()
+	address := &unix.SockaddrUnix{Name: filepath.Join(t.TempDir(), "full.sock")}
+	s := socket(t)
+	if err := unix.Bind(s, address); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(s, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if err := unix.Connect(socket(t), address); err == unix.EAGAIN {
+			return "unix://" + address.Name, func() {
+				c, _, err := unix.Accept(s)
+				if err != nil {
+					t.Error(err)
+				}
+				unix.Close(c)
+			}
+		}
+	}
+	t.Fatal("1000 connections fit into a backlog of none")
+	return "", nil
+}
+
+func socket(t *testing.T) int {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+// slack is what a loaded machine may add to a bounded wait; an unbounded one takes minutes.
+const slack = 3 * time.Second
+
+func TestASocketThatAcceptsNothing(t *testing.T) {
+	probe, free := full(t)
+	began := time.Now()
+	if Reachable(t.Context(), []string{probe}, short) {
+		t.Error("a socket that accepts nothing is reachable")
+	}
+	if took := time.Since(began); took < short || took > short+slack {
+		t.Errorf("asked for %v, the timeout is %v: a daemon that is only busy would be passed over", took, short)
+	}
+	// A daemon that is busy for a moment is there.
+	began = time.Now()
+	answer := make(chan bool)
+	go func() { answer <- Reachable(t.Context(), []string{probe}, time.Minute) }()
+	free()
+	if !<-answer || time.Since(began) > time.Minute/2 {
+		t.Errorf("a socket that has room again is not reachable after %v", time.Since(began))
+	}
+}
+
+// A probe that hangs keeps nobody from hearing the one that answers.
+func TestProbesAreAskedAtOnce(t *testing.T) {
+	hangs, _ := full(t)
+	live := "unix://" + filepath.Join(t.TempDir(), "live.sock")
+	listen(t, "unix", strings.TrimPrefix(live, "unix://"))
+	began := time.Now()
+	if !Reachable(t.Context(), []string{hangs, live}, time.Minute) || time.Since(began) > time.Minute/2 {
+		t.Errorf("not reachable, or only after %v", time.Since(began))
+	}
+}

@@ -1,0 +1,207 @@
+package journal
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/backstop-cni/backstop/attachment"
+)
+
+// helpers are what the test binary does when it is started as another process.
+// Each gets the journal and its further arguments.
+var helpers = map[string]func(*Journal, []string) error{
+	"hold": hold, "count": count, "commit": commit,
+}
+
+const helperEnv = "BACKSTOP_JOURNAL_TEST_HELPER"
+
+func TestMain(m *testing.M) {
+	args := strings.Split(os.Getenv(helperEnv), "\n")
+	if helper := helpers[args[0]]; helper != nil {
+		if err := helper(At(args[1]), args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// process is the test binary at work as a helper.
+type process struct {
+	*exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+func start(t *testing.T, name string, j *Journal, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command("/proc/self/exe")}
+	p.Env = append(os.Environ(), helperEnv+"="+strings.Join(append([]string{name, j.Path()}, args...), "\n"))
+	p.Stderr = os.Stderr
+	in, err := p.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.in, p.out = in, bufio.NewScanner(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	return p
+}
+
+// line waits for the helper's next line.
+func (p *process) line(t *testing.T) string {
+	t.Helper()
+	if !p.out.Scan() {
+		t.Fatalf("the helper ended: %v", p.out.Err())
+	}
+	return p.out.Text()
+}
+
+// hold keeps the lock until its input ends.
+func hold(j *Journal, _ []string) error {
+	s, err := j.LockWithin(context.Background(), patience)
+	if err != nil {
+		return err
+	}
+	defer s.Unlock()
+	fmt.Println("held")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// count adds to a record's number of attempts, each time with a session of its
+// own in which it reads first and writes then.
+func count(j *Journal, args []string) error {
+	times, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	for range times {
+		if err := increment(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func increment(j *Journal) error {
+	s, err := j.LockWithin(context.Background(), patience)
+	if err != nil {
+		return err
+	}
+	defer s.Unlock()
+	var r *attachment.Record
+	if err := s.View(func(tx *Tx) (err error) { r, err = tx.Get(key("counter")); return err }); err != nil {
+		return err
+	}
+	r.Attempts++
+	return s.Update(func(tx *Tx) error { return tx.Put(r) })
+}
+
+// Reading, removing and writing the outcome are one session: nobody may come in
+// between, in the same process or in another.
+func TestSessionsOfManyProcessesAreInARow(t *testing.T) {
+	const processes, goroutines, times = 3, 3, 8
+	j := newJournal(t)
+	put(t, j, rec("counter", "10.0.0.2", "veth1", 12))
+	var others []*process
+	for range processes {
+		others = append(others, start(t, "count", j, fmt.Sprint(times)))
+	}
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			if err := count(j, []string{fmt.Sprint(times)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, p := range others {
+		if err := p.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	view(t, j, func(tx *Tx) error {
+		r, err := tx.Get(key("counter"))
+		if want := (processes + goroutines) * times; err != nil || r.Attempts != want {
+			t.Errorf("counted to %d, %v; want %d", r.Attempts, err, want)
+		}
+		return nil
+	})
+}
+
+// commit puts one record after the other and says which are acknowledged, until
+// it is killed.
+func commit(j *Journal, args []string) error {
+	for i := 0; ; i++ {
+		r := rec(fmt.Sprintf("%s-%d", args[0], i), "10.0.0.2", "veth1", 12)
+		err := j.UpdateWithin(context.Background(), patience, func(tx *Tx) error {
+			if old, err := tx.Get(key(fmt.Sprintf("%s-%d", args[0], i-1))); err == nil && old != nil && i%3 == 0 {
+				old.State = attachment.Closed // pages are freed and used again
+				if err := tx.Put(old); err != nil {
+					return err
+				}
+			}
+			return tx.Put(r)
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Println(r.ContainerID)
+	}
+}
+
+// Cancellation of a plugin is SIGKILL.
+func TestSIGKILLLosesNoAcknowledgedRecord(t *testing.T) {
+	j := newJournal(t)
+	acknowledged := map[string]bool{}
+	for round, lines := range []int{0, 1, 4, 9, 16} {
+		a, b := start(t, "commit", j, fmt.Sprintf("a%d", round)), start(t, "commit", j, fmt.Sprintf("b%d", round))
+		for range lines {
+			acknowledged[a.line(t)] = true
+		}
+		for _, p := range []*process{a, b} {
+			if err := p.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, p := range []*process{a, b} {
+			for p.out.Scan() { // what it said before it died
+				acknowledged[p.out.Text()] = true
+			}
+			_ = p.Wait()
+		}
+		there := map[string]bool{}
+		view(t, j, func(tx *Tx) error {
+			note := func(r *attachment.Record) error { there[r.ContainerID] = true; return nil }
+			if err := tx.Each(note); err != nil {
+				t.Error(err)
+			}
+			return tx.History(note)
+		})
+		for id := range acknowledged {
+			if !there[id] {
+				t.Errorf("round %d: %s was acknowledged and is lost", round, id)
+			}
+		}
+		if j.Exists() {
+			rebuilt(t, j, fmt.Sprintf("round %d", round))
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package teardown
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/backstop-cni/backstop/attachment"
+)
+
+// A newcomer finds what a dead or late pod left only because it carries its
+// address: claiming that would keep it in the node for the newcomer's whole life.
+func TestNewcomer(t *testing.T) {
+	stale, mine := rule("1536: from 10.0.0.2 lookup 100"), rule("1536: from 10.0.0.2 lookup 200")
+	to := rule("512: to 10.0.0.2 lookup 254")
+	a, b := veth("veth1", 12), veth("veth2", 22)
+	aRt, bRt := route("10.0.0.2", a, 254), route("10.0.0.2", b, 254)
+	reused := veth("veth3", 12)
+	old := record("old", "10.0.0.2", own(a), own(to), own(stale), own(aRt))
+	third := record("third", "10.0.0.2", own(mine))
+
+	for name, c := range map[string]struct {
+		others      []Other
+		has         []attachment.Resource
+		keeps, lets []attachment.Resource
+	}{
+		"alone": {
+			has:   []attachment.Resource{own(b), own(to), own(stale), own(bRt)},
+			keeps: []attachment.Resource{own(b), own(to), own(stale), own(bRt)},
+		},
+		"a dead pod's rule beside its own": {
+			others: []Other{dead(old)},
+			has:    []attachment.Resource{own(b), own(to), own(stale), own(mine), own(bRt)},
+			keeps:  []attachment.Resource{own(b), own(to), own(mine), own(bRt)},
+			lets:   []attachment.Resource{own(stale)},
+		},
+		"the same for a late one": {
+			others: []Other{live(old)},
+			has:    []attachment.Resource{own(stale), own(mine)},
+			keeps:  []attachment.Resource{own(mine)},
+			lets:   []attachment.Resource{own(stale)},
+		},
+		"the primary used the rule that was there": { // "file exists" taken as success
+			others: []Other{dead(old)},
+			has:    []attachment.Resource{own(b), own(to), own(stale)},
+			keeps:  []attachment.Resource{own(b), own(to), own(stale)},
+		},
+		"its own rule is of another priority": {
+			others: []Other{dead(old)},
+			has:    []attachment.Resource{own(stale), own(rule("1537: from 10.0.0.2 lookup 200"))},
+			keeps:  []attachment.Resource{own(stale), own(rule("1537: from 10.0.0.2 lookup 200"))},
+		},
+		"both rules are held by others": {
+			others: []Other{dead(old), dead(third)},
+			has:    []attachment.Resource{own(stale), own(mine)},
+			keeps:  []attachment.Resource{own(stale), own(mine)},
+		},
+		"a route over another's own link": {
+			others: []Other{dead(old)},
+			has:    []attachment.Resource{own(b), own(aRt), own(bRt)},
+			keeps:  []attachment.Resource{own(b), own(bRt)},
+			lets:   []attachment.Resource{own(aRt)},
+		},
+		"a route over a link that became its own": {
+			others: []Other{dead(old)},
+			has:    []attachment.Resource{own(reused), own(route("10.0.0.2", reused, 254))},
+			keeps:  []attachment.Resource{own(reused), own(route("10.0.0.2", reused, 254))},
+		},
+		"a route over nobody's link": {
+			others: []Other{dead(old)},
+			has:    []attachment.Resource{own(route("10.0.0.2", attachment.Link{}, 254)), own(route("10.0.0.2", link("vlan", "vlan7", 7), 254))},
+			keeps:  []attachment.Resource{own(route("10.0.0.2", attachment.Link{}, 254)), own(route("10.0.0.2", link("vlan", "vlan7", 7), 254))},
+		},
+		"what is shared is not claimed anyway": {
+			others: []Other{dead(old)},
+			has:    []attachment.Resource{shared(a), shared(aRt), shared(stale), own(mine)},
+			keeps:  []attachment.Resource{shared(a), shared(aRt), shared(stale), own(mine)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := record("new", "10.0.0.2", c.has...)
+			lets := Newcomer(r, c.others)
+			if !reflect.DeepEqual(r.Resources, c.keeps) {
+				t.Errorf("keeps %v\nwant  %v", r.Resources, c.keeps)
+			}
+			if !reflect.DeepEqual(lets, c.lets) {
+				t.Errorf("lets go %v\nwant    %v", lets, c.lets)
+			}
+		})
+	}
+}
