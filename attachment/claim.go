@@ -4,6 +4,8 @@ import "slices"
 
 // Claim is the part of a record that says whether its attachment is live. The
 // journal's indexes carry it, so that asking needs no record.
+//
+//easyjson:json
 type Claim struct {
 	Key
 	State   State       `json:"state"`

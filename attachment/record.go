@@ -24,6 +24,8 @@ const (
 )
 
 // Record is what the journal holds of an attachment.
+//
+//easyjson:json
 type Record struct {
 	Version int `json:"version"`
 	Key
@@ -142,24 +144,4 @@ func (r *Record) Holds(x Resource) bool {
 // network namespace. Only then does anything it names still mean the same.
 func (r *Record) SameNode(n Node) bool {
 	return r.Node.Now.BootID == n.Now.BootID && r.Node.Netns == n.Netns
-}
-
-// Decode reads a record and refuses what could lead a teardown astray.
-func Decode(b []byte) (*Record, error) {
-	var r Record
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("decode record: %w", err)
-	}
-	if r.Version > RecordVersion {
-		return nil, fmt.Errorf("record %s has version %d, this backstop knows up to %d: upgrade it", r.Key, r.Version, RecordVersion)
-	}
-	if err := r.Valid(); err != nil {
-		return nil, fmt.Errorf("record %s: %w", r.Key, err)
-	}
-	for _, x := range slices.Concat(r.Resources, r.Pod) {
-		if err := x.Validate(); err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.Key, err)
-		}
-	}
-	return &r, nil
 }

@@ -53,17 +53,16 @@ func (t *Tx) Sample() (attachment.Key, bool) {
 	if b == nil {
 		return attachment.Key{}, false
 	}
-	c := b.Cursor()
-	first, _ := c.First()
-	network, _, _ := bytes.Cut(first, []byte("/"))
-	last, _ := c.Last()
-	if other, _, _ := bytes.Cut(last, []byte("/")); rand.IntN(2) == 0 {
-		network = other
+	all := networks(b)
+	if len(all) == 0 {
+		return attachment.Key{}, false
 	}
+	prefix := append(all[rand.IntN(len(all))], '/')
+	c := b.Cursor()
 	// Container ids are hexadecimal as a rule; where they are not, some records are met more often.
-	k, _ := c.Seek(fmt.Appendf(nil, "%s/%02x", network, rand.IntN(256)))
-	if k == nil {
-		k, _ = c.First()
+	k, _ := c.Seek(fmt.Appendf(bytes.Clone(prefix), "%02x", rand.IntN(256)))
+	if !bytes.HasPrefix(k, prefix) {
+		k, _ = c.Seek(prefix)
 	}
 	key, err := attachment.ParseKey(string(k))
 	return key, err == nil

@@ -115,12 +115,15 @@ func TestSoonestDoesNotAskForTheTime(t *testing.T) {
 func TestSampleMeetsEveryRecord(t *testing.T) {
 	j := newJournal(t)
 	met := map[attachment.Key]int{}
-	view(t, j, func(tx *Tx) error {
+	nothing := func(tx *Tx) error {
 		if k, ok := tx.Sample(); ok {
 			t.Errorf("a sample of nothing: %s", k)
 		}
 		return nil
-	})
+	}
+	view(t, j, nothing)
+	enter(t, j, at(1))
+	view(t, j, nothing)
 	var all []*attachment.Record
 	for _, network := range []string{"net-a", "net", "other"} {
 		for _, id := range []string{"00ff", "3c12", "a0", "fe91"} {

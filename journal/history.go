@@ -2,7 +2,6 @@ package journal
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -23,9 +22,9 @@ func (t *Tx) Remember(r *attachment.Record) error {
 	h := t.tx.Bucket(bucketHistory)
 	c := *r
 	c.Version, c.Replay, c.CNIArgs, c.CNIPath, c.PrevResult, c.Pod = attachment.RecordVersion, nil, "", "", nil, nil
-	v, err := json.Marshal(&c)
+	v, err := c.Encode()
 	if err != nil {
-		return fmt.Errorf("encode record %s: %w", r.Key, err)
+		return err
 	}
 	seq, err := h.NextSequence()
 	if err != nil {

@@ -3,11 +3,11 @@ package journal
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 
 	"github.com/backstop-cni/backstop/attachment"
+	bolt "go.etcd.io/bbolt"
 )
 
 // entry is one key of an index bucket. Only by-ip has values, the record's claim;
@@ -43,9 +43,9 @@ func dueKey(at attachment.Moment, k attachment.Key) []byte {
 }
 
 func (t *Tx) index(r *attachment.Record) error {
-	value, err := json.Marshal(r.Claim())
+	value, err := r.Claim().Encode()
 	if err != nil {
-		return fmt.Errorf("encode claim of %s: %w", r.Key, err)
+		return err
 	}
 	for _, e := range entries(r) {
 		v := value
@@ -106,9 +106,9 @@ func after(prefix []byte) []byte {
 // ByIP gives the claims of every open record with this address.
 func (t *Tx) ByIP(ip netip.Addr) (out []attachment.Claim, err error) {
 	err = t.scan(bucketByIP, ipPrefix(ip), nil, func(k, v []byte) error {
-		var c attachment.Claim
-		if err := json.Unmarshal(v, &c); err != nil {
-			return fmt.Errorf("decode index entry %q: %w", k, err)
+		c, err := attachment.DecodeClaim(v)
+		if err != nil {
+			return fmt.Errorf("index entry %q: %w", k, err)
 		}
 		out = append(out, c)
 		return nil
@@ -150,14 +150,22 @@ func (t *Tx) ByContainer(id, ifName string) (out []attachment.Key, err error) {
 	if b == nil {
 		return nil, nil
 	}
-	c := b.Cursor()
-	for k, _ := c.First(); k != nil; {
-		network, _, _ := bytes.Cut(k, []byte("/"))
+	for _, network := range networks(b) {
 		key := attachment.Key{Network: string(network), ContainerID: id, IfName: ifName}
 		if b.Get([]byte(key.String())) != nil {
 			out = append(out, key)
 		}
-		k, _ = c.Seek(append(bytes.Clone(network), '/'+1)) // behind all of this network's
 	}
 	return out, nil
+}
+
+// networks names those that have records, with a look for each.
+func networks(records *bolt.Bucket) (out [][]byte) {
+	c := records.Cursor()
+	for k, _ := c.First(); k != nil; {
+		network, _, _ := bytes.Cut(k, []byte("/"))
+		out = append(out, bytes.Clone(network))
+		k, _ = c.Seek(append(bytes.Clone(network), '/'+1)) // behind all of this network's
+	}
+	return out
 }

@@ -45,22 +45,18 @@ type Session struct {
 
 // Lock waits for the journal until ctx ends (ErrBusy). The directory is made
 // when it is missing.
-func (j *Journal) Lock(ctx context.Context) (*Session, error) {
+func (j *Journal) Lock(ctx context.Context) (*Session, error) { return j.LockWithin(ctx, 0) }
+
+// LockWithin is Lock with a wait of its own beside ctx's.
+func (j *Journal) LockWithin(ctx context.Context, wait time.Duration) (*Session, error) {
 	if err := prepareDir(filepath.Dir(j.path)); err != nil {
 		return nil, err
 	}
-	f, err := acquire(ctx, j.path+lockSuffix)
+	f, err := acquire(ctx, wait, j.path+lockSuffix)
 	if err != nil {
 		return nil, err
 	}
 	return &Session{j: j, lock: f}, nil
-}
-
-// LockWithin is Lock with a wait of its own.
-func (j *Journal) LockWithin(ctx context.Context, wait time.Duration) (*Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	return j.Lock(ctx)
 }
 
 // Unlock ends the session.

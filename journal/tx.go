@@ -2,7 +2,6 @@ package journal
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -101,9 +100,9 @@ func (t *Tx) Put(r *attachment.Record) error {
 		return err
 	}
 	r.Version = attachment.RecordVersion
-	v, err := json.Marshal(r)
+	v, err := r.Encode()
 	if err != nil {
-		return fmt.Errorf("encode record %s: %w", r.Key, err)
+		return err
 	}
 	if err := t.tx.Bucket(bucketAttachments).Put([]byte(r.Key.String()), v); err != nil {
 		return fmt.Errorf("store record %s: %w", r.Key, err)

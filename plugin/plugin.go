@@ -2,11 +2,9 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -29,9 +27,6 @@ const (
 // Run serves the verb that the environment names and gives the exit code. The
 // caller's goroutine must be locked to the main thread since the start of the process.
 func Run(stdin io.Reader, stdout, stderr io.Writer) int {
-	// One short call: collecting garbage costs more than it frees.
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(64 << 20)
 	if os.Getenv("CNI_COMMAND") == "DEL" {
 		return runDel(stdin, stdout, stderr)
 	}
@@ -65,7 +60,6 @@ type call struct {
 
 // open prepares a call: log, node and the host's kernel.
 func open(cfg *Config, args *skel.CmdArgs, stderr io.Writer) (*call, error) {
-	go warmUp()
 	log, closeLog := newLogger(cfg, stderr)
 	c := &call{
 		cfg: cfg, key: attachment.Key{Network: cfg.Name, ContainerID: args.ContainerID, IfName: args.IfName},
@@ -87,13 +81,6 @@ func open(cfg *Config, args *skel.CmdArgs, stderr io.Writer) (*call, error) {
 	c.env.Node, c.env.Kernel = node, c.host
 	c.close = func() { c.host.Close(); closeLog() }
 	return c, nil
-}
-
-// warmUp lets encoding/json look at the record's types, half a millisecond of
-// each call, while the kernel is being asked.
-func warmUp() {
-	_, _ = json.Marshal(attachment.Record{})
-	_, _ = json.Marshal(attachment.Claim{})
 }
 
 func (c *call) fields(action string) map[string]any {

@@ -28,7 +28,7 @@ func RulesAhead(ips []netip.Addr) *Ahead {
 			return
 		}
 		defer h.Close()
-		a.all, a.err = h.rules(func(m []byte) bool { return matches(attachment.RuleFilter{IPs: ips}, m) || hasLink(m) })
+		a.all, a.err = h.rules(func(m []byte) bool { return matches(attachment.RuleFilter{IPs: ips}, true, m) })
 	}()
 	return a
 }
@@ -40,8 +40,6 @@ func (a *Ahead) rules(h Host, f attachment.RuleFilter) ([]attachment.Rule, error
 		return h.Rules(f)
 	}
 	<-a.done
-	if a.err != nil {
-		return nil, a.err
-	}
-	return slices.DeleteFunc(a.all, func(r attachment.Rule) bool { return !matches(f, r.Raw) }), nil
+	// What an interrupted listing did show is there: better half of it in the record than nothing.
+	return slices.DeleteFunc(a.all, func(r attachment.Rule) bool { return !matches(f, false, r.Raw) }), a.err
 }

@@ -117,6 +117,15 @@ func TestCaptureOfOthers(t *testing.T) {
 				own route 10.1.0.5 dev veth1 table main
 				own rule 512: from all to 10.1.0.5 lookup main`,
 		},
+		"and a route over a device that everybody uses could be another's": {
+			closed: true, node: []string{"tuntap add dev eth1 mode tap", "link set eth1 up", "route add 10.1.0.5 dev eth1"}, host: veth, pod: inside,
+			result: `{"interfaces":[{"name":"veth1"}],"ips":[{"address":"10.1.0.5/32"}]}`,
+			ips:    "10.1.0.5", want: "shared link veth1 (veth)", keep: true,
+		},
+		"the pod's peer is in a third namespace, and its index is another pod's veth here": {
+			host: []string{"link add other index 50 type veth peer name eth1 index 60 netns POD2", "link add eth0 index 60 netns POD type veth peer name eth0 index 50 netns POD2"},
+			pod:  inside, result: `{}`, ips: "10.1.0.5", keep: true,
+		},
 		"nothing is known at all": {closed: true, node: other, result: `{}`},
 		"nor understood":          {closed: true, node: other, result: `[1,"x"]`},
 	} {

@@ -118,6 +118,14 @@ func TestCapturePrimaries(t *testing.T) {
 				own route 10.1.0.5 dev lxc1 table 2004
 				own rule 111: from all to 10.1.0.5 lookup 2004`,
 		},
+		"a route over a gateway device that all pods use": {
+			host:   []string{"link add veth1 type veth peer name eth0 netns POD", "link set veth1 up", "route add 10.1.0.5 dev eth1"},
+			pod:    inside,
+			result: `{"interfaces":[{"name":"veth1"},{"name":"eth0","sandbox":"/run/netns/x"}],"ips":[{"address":"10.1.0.5/24","interface":1}]}`,
+			ips:    "10.1.0.5",
+			want: `own link veth1 (veth)
+				own route 10.1.0.5 dev if table main`,
+		},
 		"macvlan: nothing of it is on the host": {
 			host:   []string{"link add mv link eth1 type macvlan mode bridge", "link set mv name eth0 netns POD"},
 			pod:    []string{"link set eth0 up", "addr add 10.7.0.5/24 dev eth0"},

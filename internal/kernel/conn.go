@@ -26,7 +26,7 @@ type Handle struct {
 	host attachment.NamespaceID // of a pod's handle: the host's namespace
 
 	parts   int  // datagrams in which the last answer's objects came
-	changed bool // somebody else changed what membership asked about
+	changed bool // something that membership asked about was removed meanwhile
 }
 
 // newHandle opens a socket in the calling thread's namespace.
@@ -119,7 +119,7 @@ func (h *Handle) receive(want uint16, fn func(body []byte)) (interrupted bool, e
 			body := b[unix.SizeofNlMsghdr:size]
 			b = b[min((size+3)&^3, len(b)):]
 			if port != h.port {
-				h.changed = true
+				h.told(typ)
 				continue
 			}
 			if seq != h.seq {

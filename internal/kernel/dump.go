@@ -25,15 +25,20 @@ func (h *Handle) dump(typ, answer uint16, reset func(), fn func([]byte), head []
 	defer func() {
 		if listening {
 			_ = h.membership(unix.NETLINK_DROP_MEMBERSHIP, groups) // at worst, more is told than was asked for
+			h.drain()                                              // a full socket takes no answer to the next request
 		}
 	}()
-	if typ == unix.RTM_GETRULE { // often many: to read them twice costs more than to be told
+	// On a host they are often many, and to read them twice costs more than to be told; a pod has few.
+	if typ == unix.RTM_GETRULE && h.host.IsZero() {
 		if err := listen(); err != nil {
 			return err
 		}
 	}
 	for range dumpTries {
 		reset()
+		if listening {
+			h.drain() // a full socket drops what it is told next, and says so only once
+		}
 		h.changed = false
 		if err := h.send(typ, unix.NLM_F_DUMP, head, attrs); err != nil {
 			return err
@@ -77,19 +82,34 @@ func (h *Handle) membership(option int, groups []int) error {
 	return nil
 }
 
+// told notes what somebody else did. Only a removal makes a listing lack
+// something: what is added before the position is at worst listed twice.
+func (h *Handle) told(typ uint16) {
+	if typ == unix.RTM_DELRULE || typ == unix.RTM_DELROUTE {
+		h.changed = true
+	}
+}
+
 // disturbed reads what has been told since the answer's end, and says whether
-// anything was told during it.
+// anything was removed during it.
 func (h *Handle) disturbed() bool {
+	h.drain()
+	return h.changed
+}
+
+// drain reads what has been told, until there is no more.
+func (h *Handle) drain() {
 	for {
-		_, _, _, _, err := unix.Recvmsg(h.fd, h.buf, nil, unix.MSG_DONTWAIT)
+		n, _, _, _, err := unix.Recvmsg(h.fd, h.buf, nil, unix.MSG_DONTWAIT)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EAGAIN):
-			return h.changed
-		case err != nil && !errors.Is(err, unix.ENOBUFS):
-			return true
-		default:
+		case errors.Is(err, unix.ENOBUFS): // more was told than the socket holds
 			h.changed = true
+		case err != nil:
+			h.changed = h.changed || !errors.Is(err, unix.EAGAIN)
+			return
+		case n >= unix.SizeofNlMsghdr:
+			h.told(native.Uint16(h.buf[4:])) // notifications come one by one
 		}
 	}
 }

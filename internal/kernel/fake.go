@@ -96,7 +96,7 @@ func (f *Fake) Links() ([]attachment.Link, error) {
 
 // Rules is Host's.
 func (f *Fake) Rules(filter attachment.RuleFilter) ([]attachment.Rule, error) {
-	return some(f, "Rules", &f.rules, func(r attachment.Rule) bool { return matches(filter, r.Raw) })
+	return some(f, "Rules", &f.rules, func(r attachment.Rule) bool { return matches(filter, false, r.Raw) })
 }
 
 // RoutesOver is Host's.

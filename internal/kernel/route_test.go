@@ -9,6 +9,8 @@ import (
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/kernel"
+	"github.com/backstop-cni/backstop/internal/rtattr"
+	"golang.org/x/sys/unix"
 )
 
 // routed is a node with two devices that routes can leave over.
@@ -86,6 +88,9 @@ func TestRoutesOfEveryForm(t *testing.T) {
 				if over[i].Dev = "if"; over[i].String() != c.want || over[i].Oif != v1.Index {
 					t.Errorf("read as %+v, want %s", over[i], c.want)
 				}
+			}
+			if rtattr.Get(r.Raw[12:], unix.RTA_CACHEINFO) != nil {
+				t.Error("its identity has ages and counters in it")
 			}
 			if c.lookup != "" {
 				if got, err := h.RouteTo(netip.MustParseAddr(c.lookup)); err != nil || got == nil || !got.Equal(r) {

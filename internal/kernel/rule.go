@@ -28,7 +28,7 @@ const (
 // Rules reads the rules that the filter selects, of both families, in the
 // kernel's order.
 func (h *Handle) Rules(f attachment.RuleFilter) ([]attachment.Rule, error) {
-	return h.rules(func(m []byte) bool { return matches(f, m) })
+	return h.rules(func(m []byte) bool { return matches(f, false, m) })
 }
 
 func (h *Handle) rules(want func([]byte) bool) ([]attachment.Rule, error) {
@@ -42,7 +42,9 @@ func (h *Handle) rules(want func([]byte) bool) ([]attachment.Rule, error) {
 	return out, describe("list rules", err)
 }
 
-func matches(f attachment.RuleFilter, m []byte) bool {
+// matches applies a filter to a dumped rule; anyLink takes every rule that is for
+// one link's traffic, whatever its name.
+func matches(f attachment.RuleFilter, anyLink bool, m []byte) bool {
 	if len(m) < ruleHeader || (m[ruleFamily] != unix.AF_INET && m[ruleFamily] != unix.AF_INET6) {
 		return false
 	}
@@ -57,22 +59,9 @@ func matches(f attachment.RuleFilter, m []byte) bool {
 				return true
 			}
 		case unix.FRA_IIFNAME, unix.FRA_OIFNAME:
-			if slices.Contains(f.Names, text(v)) {
+			if anyLink || slices.Contains(f.Names, text(v)) {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-// hasLink reports whether a rule is for one link's traffic.
-func hasLink(m []byte) bool {
-	if len(m) < ruleHeader || (m[ruleFamily] != unix.AF_INET && m[ruleFamily] != unix.AF_INET6) {
-		return false
-	}
-	for t := range rtattr.Each(m[ruleHeader:]) {
-		if t == unix.FRA_IIFNAME || t == unix.FRA_OIFNAME {
-			return true
 		}
 	}
 	return false

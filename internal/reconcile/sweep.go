@@ -95,11 +95,15 @@ const (
 )
 
 // SweepDead removes what dead attachments left, without waiting for their
-// grace, within the caller's session. It is for the DEL that runtimes send after an ADD that failed before backstop saw
-// it: "file exists" over a dead pod's leftovers, say. A pod whose netns is gone has no DEL running any more.
+// grace, and handles a few due records, within the caller's session. It is for the DEL that runtimes send after an ADD
+// that failed before backstop saw it: "file exists" over a dead pod's leftovers, say. A pod whose netns is gone has no
+// DEL running any more. While every ADD fails, no other call would sweep at all.
 func (e *Env) SweepDead(s *journal.Session) error {
-	var dead []attachment.Key
-	err := s.View(func(tx *journal.Tx) error {
+	var dead, due []attachment.Key
+	err := s.View(func(tx *journal.Tx) (err error) {
+		if due, err = e.Due(tx); err != nil {
+			return err
+		}
 		keys, err := tx.Soonest(e.Node.Now, deadLooked)
 		for _, k := range keys {
 			r, err := tx.Get(k)
@@ -110,14 +114,18 @@ func (e *Env) SweepDead(s *journal.Session) error {
 		}
 		return err
 	})
-	if err != nil || len(dead) == 0 {
+	if err != nil {
 		return err
 	}
-	torn, err := e.TearDown(s, Job{Why: "dead, and another pod's ADD may have failed for it", Release: true, Settle: e.SettleDead}, dead...)
-	errs := []error{err}
-	for _, t := range torn {
-		errs = append(errs, t.Outcome.Err)
+	var errs []error
+	if len(dead) > 0 {
+		torn, err := e.TearDown(s, Job{Why: "dead, and another pod's ADD may have failed for it", Release: true, Settle: e.SettleDead}, dead...)
+		errs = append(errs, err)
+		for _, t := range torn {
+			errs = append(errs, t.Outcome.Err)
+		}
 	}
+	e.SweepDue(s, slices.DeleteFunc(due, func(k attachment.Key) bool { return slices.Contains(dead, k) }))
 	return errors.Join(errs...)
 }
 

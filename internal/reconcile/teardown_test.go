@@ -131,21 +131,27 @@ func TestLateTearDownBeforeTheNextRecord(t *testing.T) {
 	})
 }
 
-// Records of one batch do not claim against each other; those that stay do.
+// Two live pods with one address (two networks of one IPAM, say): each claims the rules against the other's teardown, but
+// records of one batch do not claim against each other.
 func TestBatchDoesNotClaimAgainstItself(t *testing.T) {
 	onNode(t, func(t *testing.T, b *bench) {
-		// Two records with one address, both alive: as of a pod with two networks of one IPAM.
-		one, two := b.addPod("one", "eni1", "10.0.0.5", 2), b.addPod("two", "eni2", "10.0.0.5", 2)
-		b.put(one, two)
-		shared := b.view()
+		b.put(b.addPod("one", "eni1", "10.0.0.5", 2), b.addPod("two", "eni2", "10.0.0.5", 2))
+		before := b.view()
+		b.tearDown(attachment.Owed, "one", "two")
+		b.changed(before, "- link eni1 kind veth up", "- link eni2 kind veth up", "- route4 10.0.0.5 dev eni2 scope link",
+			"- rule4 1536: from 10.0.0.5 lookup 2", "- rule4 512: from all to 10.0.0.5 lookup main")
+	})
+}
+
+func TestOneOfTwoIsTornDown(t *testing.T) {
+	onNode(t, func(t *testing.T, b *bench) {
+		b.put(b.addPod("one", "eni1", "10.0.0.5", 2), b.addPod("two", "eni2", "10.0.0.5", 2))
+		before := b.view()
 		b.tearDown(attachment.Owed, "one")
-		b.changed(shared, "- link eni1 kind veth up")
+		b.changed(before, "- link eni1 kind veth up")
 		if r := b.get("one"); !noted(r, "removed link eni1") || noted(r, "removed rule") {
 			t.Errorf("%+v", r.Events)
 		}
-		b.tearDown(attachment.Owed, "one", "two")
-		b.changed(shared, "- link eni1 kind veth up", "- link eni2 kind veth up", "- route4 10.0.0.5 dev eni2 scope link",
-			"- rule4 1536: from 10.0.0.5 lookup 2", "- rule4 512: from all to 10.0.0.5 lookup main")
 	})
 }
 
