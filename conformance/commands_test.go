@@ -51,7 +51,7 @@ func record(ts *testscript.TestScript, args []string) error {
 	}
 	state := "none"
 	for _, r := range open {
-		if r.ContainerID == containerID(args[0]) {
+		if r.ContainerID == containerID(args[0]) || r.ContainerID == args[0] {
 			state = r.State
 		}
 	}

@@ -29,6 +29,8 @@ type listOptions struct {
 	device   string   // of macvlan and host-device, a link of the node
 	masq     string   // iptables, nftables: the primary masquerades that way
 	chain    []string // plugins between the primary and backstop
+	wait     string   // how long a DEL waits for the daemon
+	release  bool     // backstop has the ipam key
 	backstop map[string]any
 }
 
@@ -77,6 +79,10 @@ func (o *listOptions) set(key, value string) (err error) {
 		}
 	case "grace", "teardown":
 		o.backstop[key] = value
+	case "wait":
+		o.wait = value
+	case "release":
+		o.release, err = yes(value)
 	default:
 		err = fmt.Errorf("conflist knows no such word")
 	}
@@ -98,7 +104,14 @@ func (o *listOptions) list(name string) map[string]any {
 	}
 	backstop := map[string]any{"type": "backstop"}
 	if o.probe {
-		backstop["primary"] = map[string]any{"probe": []string{"unix://" + lab.GatedSocket}}
+		primary := map[string]any{"probe": []string{"unix://" + lab.GatedSocket}}
+		if o.wait != "" {
+			primary["wait"] = o.wait
+		}
+		backstop["primary"] = primary
+	}
+	if o.release {
+		backstop["ipam"] = map[string]any{"type": "host-local"}
 	}
 	for key, value := range o.backstop {
 		backstop[key] = value

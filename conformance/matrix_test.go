@@ -9,16 +9,23 @@ import (
 )
 
 // cell is one way to tell a story: a value for each of its variables, in the order of the story's Matrix line.
-type cell []struct{ key, value string }
+type cell []setting
 
-// name is the cell as a test name: its values.
+type setting struct {
+	key, value string
+	only       bool // no other cell has another value
+}
+
+// name is the cell as a test name: the values that tell it from the others.
 func (c cell) name() string {
-	if len(c) == 0 {
-		return "once"
-	}
 	var values []string
 	for _, v := range c {
-		values = append(values, v.value)
+		if !v.only {
+			values = append(values, v.value)
+		}
+	}
+	if len(values) == 0 {
+		return "once"
 	}
 	return strings.Join(values, "-")
 }
@@ -49,27 +56,43 @@ func readMatrix(file string) ([]cell, error) {
 
 func parseMatrix(story string) ([]cell, error) {
 	cells := []cell{nil}
+	for _, line := range headLines(story, "# Matrix:") {
+		var err error
+		if cells, err = multiply(cells, strings.Fields(line)); err != nil {
+			return nil, err
+		}
+	}
+	return cells, nil
+}
+
+// headLines are the lines with a prefix in the comment on top of a story, without it.
+func headLines(story, prefix string) (found []string) {
 	for line := range strings.Lines(story) {
 		if !strings.HasPrefix(line, "#") {
 			break
 		}
-		variables, ok := strings.CutPrefix(line, "# Matrix:")
+		if rest, ok := strings.CutPrefix(line, prefix); ok {
+			found = append(found, rest)
+		}
+	}
+	return found
+}
+
+// multiply gives each cell every value of some variables, each in the form KEY=value,value.
+func multiply(cells []cell, variables []string) ([]cell, error) {
+	for _, variable := range variables {
+		key, list, ok := strings.Cut(variable, "=")
 		if !ok {
-			continue
+			return nil, fmt.Errorf("%q is not of the form KEY=value,value", variable)
 		}
-		for _, field := range strings.Fields(variables) {
-			key, values, ok := strings.Cut(field, "=")
-			if !ok {
-				return nil, fmt.Errorf("%q in its matrix is not of the form KEY=value,value", field)
+		values := strings.Split(list, ",")
+		var more []cell
+		for _, c := range cells {
+			for _, value := range values {
+				more = append(more, append(slices.Clip(c), setting{key, value, len(values) == 1}))
 			}
-			var more []cell
-			for _, c := range cells {
-				for value := range strings.SplitSeq(values, ",") {
-					more = append(more, append(slices.Clip(c), struct{ key, value string }{key, value}))
-				}
-			}
-			cells = more
 		}
+		cells = more
 	}
 	return cells, nil
 }

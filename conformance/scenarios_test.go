@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,9 +42,8 @@ func TestScenarios(t *testing.T) {
 // tell plays one story in the node that the test already is in.
 func tell(t *testing.T, programs lab.Programs, file string, c cell) {
 	commands := nodescript.Commands(&lab.Daemon{Program: filepath.Join(programs.Tools, "gatedprimary")})
-	for name, command := range ownCommands() {
-		commands[name] = command
-	}
+	maps.Copy(commands, nodescript.PluginCommands())
+	maps.Copy(commands, ownCommands())
 	testscript.Run(t, testscript.Params{
 		Files: []string{file},
 		Cmds:  commands,

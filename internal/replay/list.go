@@ -9,6 +9,7 @@ import (
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/conflist"
+	"github.com/backstop-cni/backstop/internal/reconcile"
 	"github.com/containernetworking/cni/libcni"
 )
 
@@ -25,10 +26,29 @@ type cached struct {
 	Result         json.RawMessage `json:"result,omitempty"`
 }
 
-// entry gives the cache entry to replay with: the one recorded at DEL or, where
-// the runtime had none, one made from the record and the conflist of now.
+// recall takes the runtime's entry of now where no DEL came that could have noted
+// it: the list and the arguments of the ADD are better than the list of today.
+func recall(r *attachment.Record) {
+	if r.Replay != nil && len(r.Replay.CacheEntry) > 0 {
+		return
+	}
+	file := reconcile.CacheFile(r.Settings.RuntimeCacheDir, r.Key)
+	e := reconcile.ReadCacheEntry(file)
+	var c cached
+	if json.Unmarshal(e, &c) != nil || c.ContainerID != r.ContainerID || c.IfName != r.IfName {
+		return
+	}
+	if r.Replay == nil {
+		r.Replay = &attachment.Replay{}
+	}
+	r.Replay.CacheFile, r.Replay.CacheEntry = file, e
+}
+
+// entry gives the cache entry to replay with: the runtime's or, where it had
+// none, one made from the record and the conflist of now.
 func entry(r *attachment.Record, confDir string) (cached, error) {
 	var c cached
+	recall(r)
 	if r.Replay != nil && len(r.Replay.CacheEntry) > 0 {
 		if err := json.Unmarshal(r.Replay.CacheEntry, &c); err == nil && len(c.Config) > 0 {
 			return c, nil
@@ -36,7 +56,7 @@ func entry(r *attachment.Record, confDir string) (cached, error) {
 	}
 	list, err := conflist.ByName(confDir, r.Network)
 	if err != nil {
-		return c, fmt.Errorf("the runtime's cache had no entry at DEL, and no list is left to replay: %w", err)
+		return c, fmt.Errorf("the runtime's cache had no entry, and no list is left to replay: %w", err)
 	}
 	return cached{
 		Kind: libcni.CNICacheV1, ContainerID: r.ContainerID, Config: list, IfName: r.IfName, NetworkName: r.Network,
