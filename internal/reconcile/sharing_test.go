@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -80,18 +81,9 @@ func TestSweepBesideADamagedRecord(t *testing.T) {
 	clean := f.String()
 	b.fakePod(f, "a", "10.0.0.5")
 	b.fakePod(f, "z", "10.0.0.6")
-	db, err := bolt.Open(b.j.Path(), 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte("attachments")).Put([]byte("net/m/eth0"), []byte("{"))
-	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	b.damage("m")
 	seen := 0
-	err = b.SweepAll(t.Context(), b.j, patience, func(s Swept) { seen++ })
+	err := b.SweepAll(t.Context(), b.j, patience, func(s Swept) { seen++ })
 	if err == nil || !strings.Contains(err.Error(), "net/m/eth0") || seen != 2 {
 		t.Errorf("%d records, %v", seen, err)
 	}
@@ -100,6 +92,44 @@ func TestSweepBesideADamagedRecord(t *testing.T) {
 	}
 	b.state("a", attachment.Closed)
 	b.state("z", attachment.Closed)
+}
+
+// damage puts something that is no record in the place of one.
+func (b *bench) damage(id string) {
+	b.t.Helper()
+	db, err := bolt.Open(b.j.Path(), 0o600, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte("attachments")).Put([]byte(b.record(id).Key.String()), []byte("{"))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A damaged record with a pod's address must not keep the pod from being recorded. What it may claim is not known: nothing
+// is removed over it while its attachment lives, and all once that is dead.
+func TestDamagedRecordWithTheSameAddress(t *testing.T) {
+	onNode(t, func(t *testing.T, b *bench) {
+		b.admit(b.addPod("old", "veth-old", "10.0.0.5", 101))
+		b.damage("old")
+		b.admit(b.addPod("new", "veth-new", "10.0.0.5", 102))
+		before := b.view()
+		s := b.session()
+		_, err := b.TearDown(s, Job{Settle: Always(attachment.Owed)}, b.record("new").Key)
+		s.Unlock()
+		if err == nil || !strings.Contains(err.Error(), "net/old/eth0") {
+			t.Errorf("torn down beside a live attachment whose claims cannot be read: %v", err)
+		}
+		b.changed(before)
+		b.kill("old", "veth-old")
+		b.tearDown(attachment.Owed, "new")
+		if left := b.view().Matching(regexp.MustCompile("veth-new|lookup 102")); len(left) > 0 {
+			t.Errorf("left beside a dead one:\n%s", left)
+		}
+	})
 }
 
 // Sharing finds every other open record by address and by link, each once, and never the record itself.
