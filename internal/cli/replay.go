@@ -110,6 +110,8 @@ func (a *app) printReplay(results []replay.Result) error {
 				fmt.Fprintf(w, "%s: replayed, the primary acknowledged\n", r.Key)
 			case r.Error != "":
 				fmt.Fprintf(w, "%s: failed: %s\n", r.Key, r.Error)
+			case r.Released:
+				fmt.Fprintf(w, "%s: addresses released by the IPAM plugin, %s\n", r.Key, r.Why)
 			case r.Why != "":
 				fmt.Fprintf(w, "%s: %s, %s\n", r.Key, r.Verdict, r.Why)
 			default:

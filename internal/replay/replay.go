@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
@@ -34,7 +35,9 @@ type Result struct {
 	Verdict Verdict        `json:"verdict"`
 	Why     string         `json:"why,omitempty"`
 	Done    bool           `json:"done"` // the primary acknowledged
-	Err     error          `json:"-"`
+	// Released says that the ipam key's plugin was run while the primary is away.
+	Released bool  `json:"released,omitempty"`
+	Err      error `json:"-"`
 }
 
 // Replayer replays. Automatic says that no person asked for it: then the grace
@@ -108,31 +111,49 @@ func (p *Replayer) Run(ctx context.Context, planned []Result) ([]Result, error) 
 	}
 	defer unlock()
 	for i := range planned {
-		if planned[i].Verdict != Ready || ctx.Err() != nil {
-			continue
+		if ctx.Err() != nil {
+			break
 		}
-		planned[i].Err = p.one(ctx, &planned[i])
+		switch planned[i].Verdict {
+		case Ready:
+			planned[i].Err = p.one(ctx, &planned[i])
+		case Away:
+			planned[i].Err = p.release(ctx, &planned[i])
+		}
 	}
 	return planned, ctx.Err()
 }
 
-func (p *Replayer) one(ctx context.Context, res *Result) error {
-	var rec *attachment.Record
-	err := p.Journal.ViewWithin(ctx, p.LockWait, func(tx *journal.Tx) error {
+// owed reads the record again, with who holds its address by now: pods may have
+// started since the plan. nil when there is nothing to do, or no more.
+func (p *Replayer) owed(ctx context.Context, res *Result) (rec *attachment.Record, err error) {
+	holder := ""
+	err = p.Journal.ViewWithin(ctx, p.LockWait, func(tx *journal.Tx) error {
 		r, err := tx.Get(res.Key)
 		if err != nil || r == nil || r.State != attachment.Owed {
 			return err
 		}
 		rec = r
-		res.Why, err = p.holder(tx, r) // again: pods may have started since the plan
+		holder, err = p.holder(tx, r)
 		return err
 	})
-	if err != nil || rec == nil {
+	if err != nil || rec == nil || holder == "" {
+		return rec, err
+	}
+	res.Verdict, res.Why = Blocked, "its address is held by "+holder
+	return nil, nil
+}
+
+func (p *Replayer) one(ctx context.Context, res *Result) error {
+	rec, err := p.owed(ctx, res)
+	if err != nil {
 		return err
 	}
-	if res.Why != "" {
-		res.Verdict, res.Why = Blocked, "its address is held by "+res.Why
-		return p.note(ctx, res, nil)
+	if rec == nil {
+		if res.Verdict == Blocked {
+			return p.note(ctx, res, nil)
+		}
+		return nil
 	}
 	err = p.del(ctx, rec)
 	res.Done = err == nil
@@ -184,6 +205,8 @@ func livingNetns(r *attachment.Record) string {
 	}
 	return ""
 }
+
+func joinPath(paths []string) string { return strings.Join(paths, string(filepath.ListSeparator)) }
 
 func pluginPath(r *attachment.Record) []string {
 	if r.Replay != nil && r.Replay.CNIPath != "" {
