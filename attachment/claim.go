@@ -21,7 +21,7 @@ type Claim struct {
 // Claim gives the record's claim.
 func (r *Record) Claim() Claim {
 	return Claim{Key: r.Key, State: r.State, Node: r.Node, Netns: r.Netns, NetnsID: r.NetnsID,
-		DelSeen: r.State != Attached, Links: slices.DeleteFunc(r.OwnLinks(), func(l Link) bool { return !l.goesWithPod() })}
+		DelSeen: r.State != Attached && !r.Doubtful(), Links: slices.DeleteFunc(r.OwnLinks(), func(l Link) bool { return !l.goesWithPod() })}
 }
 
 // Life is an answer to "is this attachment live?".
@@ -64,6 +64,9 @@ func (c Claim) Judge(here Node, s Sight) Life {
 	if s.NetnsUnknown || c.NetnsID.IsZero() {
 		if len(c.Links) > 0 {
 			return Dead // its own link went, and links go with their netns
+		}
+		if !s.NetnsUnknown && s.Netns.IsZero() {
+			return Dead // whatever its netns was, nothing is there: it went before the ADD could read it
 		}
 		return Unknown
 	}

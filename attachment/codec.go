@@ -601,6 +601,12 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment6(in *jlexer.Le
 			}
 		case "last":
 			easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment5(in, &out.Last)
+		case "under":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Under = string(in.String())
+			}
 		case "refused":
 			if in.IsNull() {
 				in.Skip()
@@ -630,6 +636,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment6(out *jwriter.
 		const prefix string = ",\"last\":"
 		out.RawString(prefix)
 		easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment5(out, in.Last)
+	}
+	if in.Under != "" {
+		const prefix string = ",\"under\":"
+		out.RawString(prefix)
+		out.String(string(in.Under))
 	}
 	if in.Refused {
 		const prefix string = ",\"refused\":"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -50,6 +51,18 @@ func ParseResult(raw json.RawMessage) Result {
 		var ip struct{ IP string }
 		_ = json.Unmarshal(e, &ip)
 		out.addIP(ip.IP)
+	}
+	return out
+}
+
+// Tables are those to which the result says that the pod's rules lead: the AWS VPC CNI writes the number of an
+// interface's table where its MAC belongs, 254 for main. None means that nothing is said.
+func (r Result) Tables() (out []uint32) {
+	for _, i := range r.Interfaces {
+		n, err := strconv.ParseUint(i.MAC, 10, 32)
+		if err == nil && i.MAC[0] != '0' && strings.HasPrefix(i.Sandbox, "/") {
+			out = append(out, uint32(n))
+		}
 	}
 	return out
 }

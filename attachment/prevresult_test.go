@@ -47,3 +47,17 @@ func TestParseResultKeepsWhatItUnderstands(t *testing.T) {
 		})
 	}
 }
+
+func TestTablesThatAResultNames(t *testing.T) {
+	for in, want := range map[string][]uint32{
+		`{"interfaces":[{"name":"eni1"},{"name":"eth0","mac":"2","sandbox":"/n"},{"name":"dummy1","mac":"0","sandbox":"0"}]}`:                         {2},
+		`{"interfaces":[{"name":"eth0","mac":"254","sandbox":"/n"},{"name":"mNicIf1","mac":"10102","sandbox":"/n"}]}`:                                 {254, 10102},
+		`{"interfaces":[{"name":"vlan1"},{"name":"eth0","mac":"0","sandbox":"/n"},{"name":"dummy1","mac":"7"}]}`:                                      nil, // a branch ENI's
+		`{"interfaces":[{"name":"eth0","mac":"02:00:00:00:00:02","sandbox":"/n"},{"name":"eth1","mac":"000000000012","sandbox":"/n"},{"name":"lo"}]}`: nil,
+		`{}`: nil,
+	} {
+		if got := ParseResult([]byte(in)).Tables(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", in, got, want)
+		}
+	}
+}

@@ -70,6 +70,9 @@ type Settings struct {
 type Del struct {
 	Count int    `json:"count"`
 	Last  Moment `json:"last"`
+	// Under is the network whose name the last DEL came under, where that is not the record's and the attachment was
+	// not dead: the network was renamed, or another network's ADD for the same container failed.
+	Under string `json:"under,omitempty"`
 	// Refused says that no DEL could have finished: the primary was away.
 	Refused bool `json:"refused,omitempty"`
 }
@@ -119,6 +122,9 @@ func (r *Record) Addresses() []netip.Addr {
 	return out
 }
 
+// Doubtful reports whether no DEL is known to have been meant for this attachment.
+func (r *Record) Doubtful() bool { return r.Del != nil && r.Del.Under != "" }
+
 // OwnLinks gives the links that exist for this attachment alone.
 func (r *Record) OwnLinks() []Link {
 	var out []Link
@@ -133,6 +139,24 @@ func (r *Record) OwnLinks() []Link {
 // OwnLink reports whether the device with this index is the attachment's own.
 func (r *Record) OwnLink(index int) bool {
 	return slices.ContainsFunc(r.OwnLinks(), func(l Link) bool { return l.Index == index })
+}
+
+// BareNames gives the names of links that own rules are for and no own link has: the link was gone when the record
+// was made, or was never the attachment's alone.
+func (r *Record) BareNames() []string {
+	var out []string
+	for _, x := range r.Resources {
+		if x.Rule == nil || x.Share != Own {
+			continue
+		}
+		for _, n := range []string{x.Rule.IifName, x.Rule.OifName} {
+			named := func(l Link) bool { return l.Name == n }
+			if n != "" && !slices.Contains(out, n) && !slices.ContainsFunc(r.OwnLinks(), named) {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
 }
 
 // Holds reports whether the attachment has this resource as its own.

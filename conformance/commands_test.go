@@ -23,6 +23,7 @@ func ownCommands() map[string]func(ts *testscript.TestScript, neg bool, args []s
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"bystanders": nodescript.Command(bystanders).Func("bystanders"),
 		"conflist":   nodescript.Command(conflist).Func("conflist NAME KEY=VALUE…"),
+		"lose":       nodescript.Command(lose).Func("lose NETWORK COUNT"),
 		"record":     nodescript.Command(record).Func("record POD STATE|none"),
 		"reserved":   nodescript.Command(reserved).Func("reserved NETWORK COUNT"),
 		"settle":     nodescript.Command(settle).Func("settle"),

@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,6 +25,7 @@ type listOptions struct {
 	family   string   // v4, v6, dual
 	subnet   string   // addresses are from 10.<subnet>.0.0/24 and fd<subnet>::/64
 	ipam     string   // host-local, static
+	only     string   // the one address that host-local has, instead of the range
 	table    int      // where the rule `from the pod` leads
 	host     string   // the host veth's name
 	device   string   // of macvlan and host-device, a link of the node
@@ -65,6 +67,8 @@ func (o *listOptions) set(key, value string) (err error) {
 		o.subnet = value
 	case "ipam":
 		o.ipam = value
+	case "only":
+		o.only = value
 	case "table":
 		o.table, err = strconv.Atoi(value)
 	case "host":
@@ -146,6 +150,9 @@ func (o *listOptions) first() map[string]any {
 
 // addresses is the IPAM entry. The first pod gets 10.<subnet>.0.2 and fd<subnet>::2, as every pod does of static.
 func (o *listOptions) addresses() map[string]any {
+	if o.only != "" {
+		return onlyAddress(o.only)
+	}
 	var ranges [][]map[string]string
 	var static, routes []map[string]string
 	add := func(net, bits, everywhere string) {
@@ -163,6 +170,19 @@ func (o *listOptions) addresses() map[string]any {
 		return map[string]any{"type": "static", "addresses": static, "routes": routes}
 	}
 	return map[string]any{"type": o.ipam, "ranges": ranges, "routes": routes}
+}
+
+// onlyAddress is host-local with a single address to give.
+func onlyAddress(address string) map[string]any {
+	subnet, everywhere := address+"/24", "0.0.0.0/0"
+	if strings.Contains(address, ":") {
+		subnet, everywhere = address+"/64", "::/0"
+	}
+	return map[string]any{
+		"type":   "host-local",
+		"ranges": [][]map[string]string{{{"subnet": netip.MustParsePrefix(subnet).Masked().String(), "rangeStart": address, "rangeEnd": address}}},
+		"routes": []map[string]string{{"dst": everywhere}},
+	}
 }
 
 // chained is the entry of a plugin between primary and backstop, with something to do; what a runtime asks of

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -58,4 +59,23 @@ func (t *Tx) History(fn func(*attachment.Record) error) error {
 		}
 	}
 	return errors.Join(bad...)
+}
+
+// WasClosed reports whether the history has this container's interface, in whatever network, as closed.
+func (t *Tx) WasClosed(id, ifName string) bool {
+	b := t.bucket(bucketHistory)
+	if b == nil {
+		return false
+	}
+	c := b.Cursor()
+	for k, v := c.Last(); k != nil; k, v = c.Prev() {
+		if !bytes.Contains(v, []byte(id)) {
+			continue // decoding a thousand records takes as long as the rest of a DEL
+		}
+		// One that cannot be decoded says nothing.
+		if r, err := attachment.Decode(v); err == nil && r.ContainerID == id && r.IfName == ifName && r.State == attachment.Closed {
+			return true
+		}
+	}
+	return false
 }

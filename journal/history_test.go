@@ -129,3 +129,31 @@ func TestHistoryStopsWhenTold(t *testing.T) {
 		t.Errorf("%d records seen", n)
 	}
 }
+
+func TestWasClosed(t *testing.T) {
+	j := newJournal(t)
+	view(t, j, func(tx *Tx) error {
+		if tx.WasClosed("c1", "eth0") {
+			t.Error("in an empty journal")
+		}
+		return nil
+	})
+	superseded := rec("c9", "10.0.0.9", "veth9", 19)
+	update(t, j, func(tx *Tx) error {
+		return errors.Join(tx.Put(closed("c1")), tx.Put(rec("c2", "10.0.0.3", "veth2", 13)), tx.Remember(superseded))
+	})
+	update(t, j, func(tx *Tx) error {
+		return tx.bucket(bucketHistory).Put([]byte("zzzzzzzz"), []byte(`{"containerID":"c4"`))
+	})
+	for id, want := range map[string]bool{"c1": true, "c2": false, "c9": false, "c": false, "c4": false, "net": false} {
+		view(t, j, func(tx *Tx) error {
+			if got := tx.WasClosed(id, "eth0"); got != want {
+				t.Errorf("%s: %t, want %t", id, got, want)
+			}
+			if tx.WasClosed(id, "eth1") {
+				t.Errorf("%s: another interface", id)
+			}
+			return nil
+		})
+	}
+}

@@ -27,6 +27,9 @@ func entries(r *attachment.Record) []entry {
 	for _, l := range r.OwnLinks() {
 		out = append(out, entry{bucketByLink, append(linkPrefix(l.Name, l.Index), k...)})
 	}
+	for _, name := range r.BareNames() {
+		out = append(out, entry{bucketByLink, append(linkPrefix(name, 0), k...)})
+	}
 	return out
 }
 
@@ -136,7 +139,7 @@ func (t *Tx) ByLink(name string, index int) ([]attachment.Key, error) {
 }
 
 // ByLinkName gives every open record with an own link of this name that is
-// another device than the one with the given index.
+// another device than the one with the given index, or with own rules for a link of this name.
 func (t *Tx) ByLinkName(name string, but int) ([]attachment.Key, error) {
 	skip := linkPrefix(name, but)
 	return t.keys(bucketByLink, skip[:len(name)+1], skip, len(skip))

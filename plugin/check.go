@@ -42,7 +42,7 @@ func cmdCheck(args *skel.CmdArgs) error {
 
 func (c *call) check() (missing []string, err error) {
 	var rec *attachment.Record
-	err = c.journal.ViewWithin(context.Background(), lockWait, func(tx *journal.Tx) (err error) { rec, err = tx.Get(c.key); return err })
+	err = c.journal.ViewWithin(context.Background(), checkWait, func(tx *journal.Tx) (err error) { rec, err = tx.Get(c.key); return err })
 	if err != nil || rec == nil || !rec.SameNode(c.env.Node) {
 		return nil, err
 	}

@@ -47,8 +47,15 @@ func runDel(stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// errNothing ends a transaction that has nothing to write.
-var errNothing = errors.New("nothing to do")
+var (
+	// errNothing ends a transaction that has nothing to write.
+	errNothing = errors.New("nothing to do")
+	// errUnasked ends one that found a record after all: an ADD was at it when this DEL began.
+	errUnasked = errors.New("the primary has not been asked")
+)
+
+// unasked is the answer of a primary that had not to be asked, since nothing was recorded.
+const unasked teardown.Probe = "not asked"
 
 // del decides and acts. Its errors are for the log.
 func (c *call) del() error {
@@ -60,6 +67,15 @@ func (c *call) del() error {
 	if err != nil {
 		return err
 	}
+	err = c.act(probe)
+	if errors.Is(err, errUnasked) { // not under the lock
+		err = c.act(c.ask())
+	}
+	return err
+}
+
+// act decides and does it, within one session.
+func (c *call) act(probe teardown.Probe) error {
 	s, err := c.session()
 	if err != nil {
 		return err
@@ -95,7 +111,7 @@ func (c *call) probe() (teardown.Probe, error) {
 			return err
 		})
 		if err != nil || !recorded {
-			return teardown.NotConfigured, err
+			return unasked, err
 		}
 	}
 	return c.ask(), nil
@@ -120,8 +136,14 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 		if err != nil {
 			return err
 		}
+		if rec != nil && probe == unasked {
+			return errUnasked
+		}
 		sit := teardown.Situation{Mode: c.cfg.Teardown, Probe: probe, HaveRecord: rec != nil, HaveResult: c.cfg.PrevResult != nil,
 			DelCount: 1, EscalateAfter: c.cfg.EscalateAfter}
+		if rec != nil && rec.Key != c.key {
+			sit.Doubtful = c.env.Life(rec.Claim()) != attachment.Dead
+		}
 		if rec != nil && rec.Del != nil {
 			sit.DelCount = rec.Del.Count + 1
 		}
@@ -130,9 +152,13 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 			return errNothing
 		}
 		if d.Record {
+			// Its part is done. What has its address by now, after a reboot for instance, is somebody else's.
+			if tx.WasClosed(c.key.ContainerID, c.key.IfName) {
+				return errNothing
+			}
 			rec = c.recordNow()
 		}
-		c.noteDel(rec, probe)
+		c.noteDel(rec, probe, sit.Doubtful)
 		if d.Action == teardown.TearDown {
 			intent, err = c.env.Begin(tx, c.job(d, probe), rec)
 			return err
@@ -176,7 +202,7 @@ func (c *call) recordNow() *attachment.Record {
 
 // noteDel keeps what a replay will need: the runtime may delete its cache entry
 // even if this DEL fails, and CNI_PATH is nowhere else.
-func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe) {
+func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe, doubtful bool) {
 	now := c.env.Now()
 	if rec.Del == nil {
 		rec.Del = &attachment.Del{}
@@ -184,6 +210,11 @@ func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe) {
 	rec.Del.Count++
 	rec.Del.Last = now
 	rec.Del.Refused = probe == teardown.Away
+	rec.Note(now, "DEL number %d, primary %s", rec.Del.Count, probe)
+	if rec.Del.Under = ""; doubtful {
+		rec.Del.Under = c.key.Network
+		return // what that network's list says is not this attachment's
+	}
 	if !c.flawed || rec.Settings.Grace == 0 {
 		rec.Settings = c.cfg.Settings()
 	}
@@ -197,7 +228,6 @@ func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe) {
 	if e := reconcile.ReadCacheEntry(file); e != nil {
 		rec.Replay.CacheFile, rec.Replay.CacheEntry = file, e
 	}
-	rec.Note(now, "DEL number %d, primary %s", rec.Del.Count, probe)
 }
 
 func (c *call) deferTo(tx *journal.Tx, rec *attachment.Record, why string) error {

@@ -29,7 +29,9 @@ func cmdGC(args *skel.CmdArgs) error {
 	if !c.journal.Exists() {
 		return nil
 	}
-	if err := c.gc(); err != nil {
+	if err := c.gc(); err != nil && !cfg.FailOnJournal {
+		c.env.Log.WithFields(c.fields("gc")).WithError(err).Warn("GC did not finish, a sweep will try again")
+	} else if err != nil {
 		return fail(types.ErrIOFailure, "GC of network "+cfg.Name+" did not finish", err)
 	}
 	return nil
@@ -74,5 +76,5 @@ func (c *call) collectable(r *attachment.Record) bool {
 	listed := slices.ContainsFunc(*c.cfg.ValidAttachments, func(a GCAttachment) bool {
 		return a.ContainerID == r.ContainerID && a.IfName == r.IfName
 	})
-	return !listed && c.env.Life(r.Claim()) == attachment.Dead
+	return !listed && c.env.Collectable(r)
 }

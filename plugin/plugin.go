@@ -21,6 +21,7 @@ import (
 // How long a verb waits for the journal's lock. kubelet gives a call two minutes.
 const (
 	lockWait   = 15 * time.Second
+	checkWait  = 2 * time.Second        // CRI-O calls CHECK right after each ADD
 	statusTime = 900 * time.Millisecond // STATUS answers within a second
 )
 

@@ -35,6 +35,8 @@ type Situation struct {
 	HaveResult    bool // prevResult on stdin
 	DelCount      int  // DELs so far, this one included
 	EscalateAfter int
+	// Doubtful says that the DEL names another network than the record, and the attachment is not dead.
+	Doubtful bool
 }
 
 // Decision is what the DEL then does, and why, in words for the log.
@@ -54,6 +56,8 @@ func Decide(s Situation) Decision {
 		return Decision{Action: Nothing, Why: "nothing is recorded of this attachment"}
 	case !s.HaveRecord && s.Mode == Unreachable && s.Probe != Away:
 		return Decision{Action: Nothing, Why: "nothing is recorded and the primary is there to do it"}
+	case s.Doubtful:
+		return Decision{Action: Defer, Why: "the DEL is another network's, and the attachment is not dead"}
 	case s.Mode == Always:
 		return Decision{Action: TearDown, Record: !s.HaveRecord, Why: `teardown is "always"`}
 	case s.Mode == Never:

@@ -53,6 +53,18 @@ func decisions() map[string]row {
 	}
 }
 
+// A DEL that came under another network's name never removes what is not dead.
+func TestDecideDoubtful(t *testing.T) {
+	for _, s := range situations() {
+		if s.Doubtful = true; !s.HaveRecord {
+			continue // there is nothing to doubt
+		}
+		if d := Decide(s); d.Action != Defer || d.Record || d.IfLeft {
+			t.Errorf("%+v: %+v", s, d)
+		}
+	}
+}
+
 // Every situation there is fits exactly one row, and is decided as the row says.
 func TestDecide(t *testing.T) {
 	rows := decisions()

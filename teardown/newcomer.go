@@ -6,21 +6,31 @@ import (
 	"github.com/backstop-cni/backstop/attachment"
 )
 
+const mainTable = 254 // RT_TABLE_MAIN
+
 // Newcomer takes out of a new record what it merely found: a newcomer does not
 // claim a dead or late pod's leftovers only because they carry its address. Those are a rule that another record
-// holds, when the newcomer has one with the same selector and another table that nobody else holds; and a route
-// over another record's own link.
+// holds, when the newcomer has one with the same selector and another table that nobody else holds, or when its
+// prevResult says that its rules lead elsewhere; and a route over another record's own link.
 func Newcomer(r *attachment.Record, others []Other) (found []attachment.Resource) {
 	held := func(x attachment.Resource) bool {
 		return slices.ContainsFunc(others, func(o Other) bool { return o.Record.Holds(x) })
 	}
 	mine := slices.Clone(r.Resources)
+	tables := attachment.ParseResult(r.PrevResult).Tables()
+	said := func(x attachment.Rule) bool { return len(tables) > 0 && x.Src != "" && x.Table != mainTable }
 	merelyFound := func(x attachment.Resource) bool {
 		switch {
 		case x.Share != attachment.Own:
 			return false
 		case x.Rule != nil:
-			return held(x) && slices.ContainsFunc(mine, func(y attachment.Resource) bool {
+			if !held(x) {
+				return false
+			}
+			if said(*x.Rule) {
+				return !slices.Contains(tables, x.Rule.Table)
+			}
+			return slices.ContainsFunc(mine, func(y attachment.Resource) bool {
 				return y.Rule != nil && y.Rule.SameSelector(*x.Rule) && y.Rule.Table != x.Rule.Table && !held(y)
 			})
 		case x.Route != nil:

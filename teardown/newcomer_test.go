@@ -20,6 +20,7 @@ func TestNewcomer(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		others      []Other
+		result      string // prevResult
 		has         []attachment.Resource
 		keeps, lets []attachment.Resource
 	}{
@@ -43,6 +44,33 @@ func TestNewcomer(t *testing.T) {
 			others: []Other{dead(old)},
 			has:    []attachment.Resource{own(b), own(to), own(stale)},
 			keeps:  []attachment.Resource{own(b), own(to), own(stale)},
+		},
+		// A pod of the AWS VPC CNI's first ENI has no rule from its address, and the dead pod was of another ENI.
+		"its prevResult says that it uses the main table": {
+			others: []Other{dead(old)},
+			result: `{"interfaces":[{"name":"eth0","mac":"254","sandbox":"/n"}]}`,
+			has:    []attachment.Resource{own(b), own(to), own(stale), own(bRt)},
+			keeps:  []attachment.Resource{own(b), own(to), own(bRt)},
+			lets:   []attachment.Resource{own(stale)},
+		},
+		"its prevResult says that it uses the rule that was there": {
+			others: []Other{dead(old)},
+			result: `{"interfaces":[{"name":"eth0","mac":"100","sandbox":"/n"}]}`,
+			has:    []attachment.Resource{own(to), own(stale)},
+			keeps:  []attachment.Resource{own(to), own(stale)},
+		},
+		"its prevResult decides between two that others hold": {
+			others: []Other{dead(old), dead(third)},
+			result: `{"interfaces":[{"name":"eth0","mac":"200","sandbox":"/n"}]}`,
+			has:    []attachment.Resource{own(stale), own(mine)},
+			keeps:  []attachment.Resource{own(mine)},
+			lets:   []attachment.Resource{own(stale)},
+		},
+		"a table that is new and not the one that prevResult names": {
+			others: []Other{dead(third)},
+			result: `{"interfaces":[{"name":"eth0","mac":"200","sandbox":"/n"}]}`,
+			has:    []attachment.Resource{own(stale), own(mine)},
+			keeps:  []attachment.Resource{own(stale), own(mine)},
 		},
 		"its own rule is of another priority": {
 			others: []Other{dead(old)},
@@ -78,6 +106,7 @@ func TestNewcomer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := record("new", "10.0.0.2", c.has...)
+			r.PrevResult = []byte(c.result)
 			lets := Newcomer(r, c.others)
 			if !reflect.DeepEqual(r.Resources, c.keeps) {
 				t.Errorf("keeps %v\nwant  %v", r.Resources, c.keeps)

@@ -110,8 +110,11 @@ func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []O
 			return Unknown, err.Error()
 		}
 		rt, ok := s.HostRoute[ip]
-		if !ok || rt.Oif == 0 || r.OwnLink(rt.Oif) || r.Holds(attachment.Resource{Kind: attachment.KindRoute, Route: &rt}) {
+		if !ok || (rt.Oif == 0 && rt.Type != "") || r.OwnLink(rt.Oif) || r.Holds(attachment.Resource{Kind: attachment.KindRoute, Route: &rt}) {
 			continue
+		}
+		if rt.Oif == 0 {
+			return Claimed, fmt.Sprintf("by the kernel's word: %s leaves over several links", ip)
 		}
 		known := func(o Other) bool { return o.Record.OwnLink(rt.Oif) }
 		if !slices.ContainsFunc(others, known) {

@@ -44,7 +44,11 @@ func kernelsWord() map[string]scene {
 	subnet := whole()
 	subnet.routes = []attachment.Route{route("10.0.0.0/24", link("bridge", "cni0", 4), 254)}
 	nowhere := whole()
-	nowhere.routes = []attachment.Route{route("10.0.0.2", attachment.Link{}, 254)}
+	blackhole := route("10.0.0.2", attachment.Link{}, 254)
+	blackhole.Type = "blackhole"
+	nowhere.routes = []attachment.Route{blackhole}
+	several := whole() // next hops over more than one link: no single device
+	several.routes = []attachment.Route{route("10.0.0.2", attachment.Link{}, 254)}
 	pair := own(rule("5: from 10.0.0.2 to 10.0.0.3 lookup 100")) // the second address has a stranger by now
 	pairNode := &node{links: []attachment.Link{c1, c2}, rules: []attachment.Rule{*pair.Rule}, routes: []attachment.Route{c1Rt, route("10.0.0.3", c2, 254)}}
 	noLookup := whole()
@@ -67,6 +71,7 @@ func kernelsWord() map[string]scene {
 		"no-kernel-claim-by-default":     {rec: pod(), node: byDefault},
 		"no-kernel-claim-by-subnet":      {rec: pod(), node: subnet},
 		"no-kernel-claim-without-a-link": {rec: pod(), node: nowhere},
+		"kernel-claims-several-links":    {rec: pod(), node: several},
 		"kernel-claims-second-address":   {rec: record("c1", "10.0.0.2", own(c1), own(c1Rt), pair), node: pairNode},
 		"kernel-claim-cannot-be-asked":   {rec: pod(), node: noLookup},
 		"kernel-claims-rules-of-it-only": {rec: record("c1", "10.0.0.2", own(c1), own(rule("10: iif veth1 lookup 101")), own(c1To)), node: &node{links: []attachment.Link{c1, c2}, rules: []attachment.Rule{rule("10: iif veth1 lookup 101"), c1To}, routes: []attachment.Route{c2Rt}}},

@@ -24,6 +24,10 @@ type SweepInput struct {
 	SinceDel time.Duration // since the last DEL
 	DeadFor  time.Duration // since it was first seen dead; negative when it was not
 	Grace    time.Duration
+	// Doubtful says that the last DEL named another network: only death settles what was meant.
+	Doubtful bool
+	// Acknowledged is what Acknowledged says of it.
+	Acknowledged bool
 }
 
 // DecideSweep says what is to be done, in which the grace keeps a sweep away
@@ -43,13 +47,19 @@ func DecideSweep(in SweepInput) SweepAction {
 		}
 		return Examine
 	case attachment.Deferred:
-		if !in.SameNode {
+		switch {
+		case in.SinceDel < in.Grace: // a DEL of this boot, whatever boot the record is of: the primary is at it
+			return Wait
+		case !in.SameNode:
 			return Forget
-		}
-		if in.SinceDel < in.Grace {
+		case in.Doubtful && in.Life != attachment.Dead:
 			return Wait
 		}
 		return Examine
+	case attachment.Owed:
+		if in.SameNode && in.Acknowledged && in.SinceDel >= in.Grace {
+			return Examine // the DEL that was running when it was torn down has finished
+		}
 	case attachment.Tearing:
 		if !in.SameNode {
 			return Forget

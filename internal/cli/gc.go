@@ -37,15 +37,11 @@ With --runtime-cache the entries of dead attachments in the runtime's result cac
 }
 
 func (a *app) runGC(ctx context.Context, runtimeCache bool) error {
-	env, done, err := a.openNode()
+	env, j, done, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	j, err := a.openJournal()
-	if err != nil {
-		return err
-	}
 	finder, stores, items, err := a.garbage(ctx, env, j, runtimeCache)
 	if err != nil {
 		return err

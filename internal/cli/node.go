@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,6 +23,12 @@ import (
 // or the default.
 func (a *app) openJournal() (*journal.Journal, error) {
 	if a.journalPath != "" {
+		if !filepath.IsAbs(a.journalPath) {
+			return nil, fmt.Errorf("%w: --journal %q: want an absolute path", errUsage, a.journalPath)
+		}
+		if _, err := os.Lstat(a.journalPath); err != nil {
+			return nil, fmt.Errorf("--journal: %w", err)
+		}
 		return journal.At(a.journalPath), nil
 	}
 	files, _, err := conflist.Read(a.confDir)

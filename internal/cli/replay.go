@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
@@ -32,15 +33,11 @@ while a live attachment holds the address.
 }
 
 func (a *app) runReplay(ctx context.Context, args []string, auto bool, timeout time.Duration) error {
-	env, done, err := a.openNode()
+	env, j, done, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	j, err := a.openJournal()
-	if err != nil {
-		return err
-	}
 	want := everything
 	if len(args) > 0 {
 		all, err := a.records(ctx, j, everything)
@@ -68,6 +65,9 @@ func (a *app) runReplay(ctx context.Context, args []string, auto bool, timeout t
 	if a.dryRun || !a.yes {
 		if err := a.printReplay(results); err != nil || a.dryRun || len(results) == 0 {
 			return err
+		}
+		if !slices.ContainsFunc(results, func(r replay.Result) bool { return r.Runs() }) {
+			return errLeft // nothing to ask about
 		}
 	}
 	if err := a.confirm("Replay?"); err != nil {

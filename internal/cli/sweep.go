@@ -27,15 +27,11 @@ removed and did not is removed, attachments that died without any DEL likewise. 
 }
 
 func (a *app) runSweep(ctx context.Context) error {
-	env, done, err := a.openNode()
+	env, j, done, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	j, err := a.openJournal()
-	if err != nil {
-		return err
-	}
 	if a.dryRun || !a.yes {
 		plans, err := a.planSweep(ctx, env, j)
 		if err != nil {

@@ -45,15 +45,11 @@ replay asks the primary to release what it holds. No runtime and no daemon is ne
 }
 
 func (a *app) tearDown(ctx context.Context, args []string, want func(*attachment.Record) bool) error {
-	env, done, err := a.openNode()
+	env, j, done, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	j, err := a.openJournal()
-	if err != nil {
-		return err
-	}
 	if len(args) > 0 {
 		want = everything
 	}

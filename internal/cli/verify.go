@@ -55,15 +55,11 @@ that are not there any more (reservation; gc releases them). Exit code 3 when th
 }
 
 func (a *app) differences(cmd *cobra.Command, args []string) (found []difference, n int, err error) {
-	env, done, err := a.openNode()
+	env, j, done, err := a.open(cmd.Context())
 	if err != nil {
 		return nil, 0, err
 	}
 	defer done()
-	j, err := a.openJournal()
-	if err != nil {
-		return nil, 0, err
-	}
 	records, err := a.records(cmd.Context(), j, everything)
 	if err == nil && len(args) > 0 {
 		records, err = pick(args, records)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"golang.org/x/sys/unix"
@@ -121,17 +122,28 @@ func (c Config) Release(network string, want func(attachment.Reservation) bool) 
 	return released, errors.Join(errs...)
 }
 
+// lockWait bounds the wait for host-local, which holds its lock for milliseconds: the journal is locked meanwhile.
+const lockWait = 2 * time.Second
+
 // lock takes the lock file that host-local itself takes (flock on <dir>/lock).
 func lock(dir string) (unlock func(), err error) {
-	fd, err := unix.Open(filepath.Join(dir, "lock"), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	fd, err := unix.Open(filepath.Join(dir, "lock"), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open reservation lock", Path: dir, Err: err}
 	}
-	for {
-		err = unix.Flock(fd, unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			break
+	got := make(chan error, 1)
+	go func() {
+		err := unix.Flock(fd, unix.LOCK_EX)
+		for errors.Is(err, unix.EINTR) {
+			err = unix.Flock(fd, unix.LOCK_EX)
 		}
+		got <- err
+	}()
+	select {
+	case err = <-got:
+	case <-time.After(lockWait):
+		go func() { <-got; unix.Close(fd) }() // it may still win later: then it lets go at once
+		return nil, fmt.Errorf("reservations in %s are locked by another process for more than %s", dir, lockWait)
 	}
 	if err != nil {
 		unix.Close(fd)

@@ -109,6 +109,25 @@ func TestReleaseWaitsForHostLocal(t *testing.T) {
 	}
 }
 
+// A stopped host-local must not keep the journal, which is locked while addresses are released.
+func TestReleaseGivesUpWaiting(t *testing.T) {
+	c := store(t, map[string]string{"10.1.0.2": "c1\r\neth0"})
+	unlock, err := lock(filepath.Join(c.DataDir, "net1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	released, err := c.Release("net1", func(r attachment.Reservation) bool { return r.Of(mine) })
+	if took := time.Since(begun); err == nil || len(released) != 0 || took > 2*lockWait {
+		t.Errorf("after %s: %v, %v", took, released, err)
+	}
+	unlock()
+	// The lost wait gives the lock back as soon as it gets it.
+	if _, err := c.Release("net1", func(r attachment.Reservation) bool { return r.Of(mine) }); err != nil || len(names(t, c)) != 0 {
+		t.Errorf("%v, left %v", err, names(t, c))
+	}
+}
+
 // waitForWaiter returns when the kernel lists a blocked waiter on the file.
 func waitForWaiter(t *testing.T, file string) {
 	t.Helper()

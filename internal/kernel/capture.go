@@ -59,6 +59,7 @@ type capture struct {
 	t    Target
 	errs []error
 	pods []attachment.Link // links inside the pod
+	gone []string          // host links that prevResult names and the kernel has not
 }
 
 func (c *capture) failed(err error) bool {
@@ -102,6 +103,9 @@ func (c *capture) hostLinks() {
 			continue
 		}
 		l, err := c.host.LinkByName(i.Name)
+		if err == nil && l == nil {
+			c.gone = append(c.gone, i.Name)
+		}
 		if c.failed(err) || l == nil || c.hasLink(l.Index) {
 			continue
 		}
@@ -166,8 +170,10 @@ func (c *capture) ownLinks() []attachment.Link {
 	return r.OwnLinks()
 }
 
+// rules takes those for the pod's addresses and links. A link that went with its pod leaves rules by its name behind,
+// which would send the next link of that name wrong.
 func (c *capture) rules(own []attachment.Link) {
-	f := attachment.RuleFilter{IPs: c.IPs}
+	f := attachment.RuleFilter{IPs: c.IPs, Names: c.gone}
 	for _, l := range own {
 		f.Names = append(f.Names, l.Name)
 	}

@@ -66,13 +66,34 @@ func (c *capture) podAddresses(l attachment.Link) {
 	}
 }
 
-// proven reports whether the namespace holds one of the result's addresses.
+// proven reports whether the namespace is the result's: it holds one of its
+// addresses and, where the result names host interfaces, the other ends of its veths are among them. The next pod may
+// have the address alone.
 func (c *capture) proven() bool {
-	return slices.ContainsFunc(c.Pod, func(r attachment.Resource) bool {
+	holds := slices.ContainsFunc(c.Pod, func(r attachment.Resource) bool {
 		if r.Address == nil {
 			return false
 		}
 		p, err := netip.ParsePrefix(r.Address.CIDR)
 		return err == nil && slices.Contains(c.t.Result.IPs, p.Addr())
 	})
+	if !holds {
+		return false
+	}
+	var named []string
+	for _, i := range c.t.Result.Interfaces {
+		if i.Sandbox == "" {
+			named = append(named, i.Name)
+		}
+	}
+	for _, p := range c.pods {
+		if len(named) == 0 || p.Kind != "veth" || p.ParentNetnsID < 0 || p.ParentNetnsID != c.t.Pod.hostNSID() {
+			continue
+		}
+		l, err := c.host.LinkByIndex(p.Parent)
+		if c.failed(err) || l == nil || !slices.Contains(named, l.Name) {
+			return false
+		}
+	}
+	return true
 }

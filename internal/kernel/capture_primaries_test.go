@@ -97,6 +97,13 @@ func TestCapturePrimaries(t *testing.T) {
 				own rule 10: from all iif vlan5e884898 lookup 101`,
 			keep: true, // the vlan link and its table are not recorded yet
 		},
+		"AWS VPC CNI, branch ENI, its veth gone with the pod's namespace": { // aws-vpc-cni #3270, force-deleted
+			closed: true, host: []string{"rule add pref 10 iif vlan5e884898 lookup 101"},
+			result: `{"interfaces":[{"name":"vlan5e884898"},{"name":"eth0","mac":"0","sandbox":"/run/netns/x"},{"name":"dummy5e884898","mac":"7"}],
+				"ips":[{"address":"10.1.0.5/32","interface":1,"gateway":"169.254.1.1"}]}`,
+			ips:  "10.1.0.5",
+			want: `own rule 10: from all iif vlan5e884898 lookup 101`,
+		},
 		"Calico: one MAC for every host veth": {
 			node:   []string{"link set other address ee:ee:ee:ee:ee:ee"},
 			host:   []string{"link add cali1 address ee:ee:ee:ee:ee:ee type veth peer name eth0 netns POD", "link set cali1 up", "route add 10.1.0.5 dev cali1 scope link proto 80"},

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/backstop-cni/backstop/internal/testnode"
 )
 
 func TestValidate(t *testing.T) {
@@ -104,41 +104,11 @@ func listen(t *testing.T, network, address string) net.Listener {
 	return l
 }
 
-// full is a socket that takes no further connection, as of a daemon that is stopped or hangs: its backlog is full. free
-// makes room.
+// full is the probe of a daemon that takes no further connection. free makes room.
 func full(t *testing.T) (probe string, free func()) {
 	t.Helper()
-	address := &unix.SockaddrUnix{Name: filepath.Join(t.TempDir(), "full.sock")}
-	s := socket(t)
-	if err := unix.Bind(s, address); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Listen(s, 0); err != nil {
-		t.Fatal(err)
-	}
-	for range 1000 {
-		if err := unix.Connect(socket(t), address); err == unix.EAGAIN {
-			return "unix://" + address.Name, func() {
-				c, _, err := unix.Accept(s)
-				if err != nil {
-					t.Error(err)
-				}
-				unix.Close(c)
-			}
-		}
-	}
-	t.Fatal("1000 connections fit into a backlog of none")
-	return "", nil
-}
-
-func socket(t *testing.T) int {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	return fd
+	path, free := testnode.FullSocket(t)
+	return "unix://" + path, free
 }
 
 // slack is what a loaded machine may add to a bounded wait; an unbounded one takes minutes.

@@ -54,6 +54,7 @@ func TestLife(t *testing.T) {
 		"it had no path, and its veth is gone":       {netns: "", links: []attachment.Link{veth}, want: attachment.Dead},
 		"its path cannot be read, its veth is gone":  {netns: unreadable, links: []attachment.Link{veth}, want: attachment.Dead},
 		"the next pod has its veth's index":          {netns: missing, links: []attachment.Link{veth}, kernel: []string{"link add eni2 index 9 address 02:00:00:00:00:0a type veth peer name eth0 netns POD"}, want: attachment.Dead},
+		"the next pod has its index, all its MAC":    {netns: missing, links: []attachment.Link{veth}, kernel: []string{"link add eni2 index 9 address 02:00:00:00:00:09 type veth peer name eth0 netns POD", "link add eni3 address 02:00:00:00:00:09 type veth peer name eth0 netns POD"}, want: attachment.Dead},
 		"the next pod has its veth's name":           {netns: missing, links: []attachment.Link{veth}, kernel: []string{"link add eni1 index 10 type veth peer name eth0 netns POD"}, want: attachment.Dead},
 		"its veth was renamed":                       {netns: missing, links: []attachment.Link{veth}, kernel: []string{itsVeth, "link set eni1 name eni7"}, want: attachment.Live},
 		"another kind has its index and name":        {netns: missing, links: []attachment.Link{veth}, kernel: []string{"link add eni1 index 9 type ifb"}, want: attachment.Dead},

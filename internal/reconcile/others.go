@@ -58,7 +58,13 @@ func (o *others) byAddress(r *attachment.Record) {
 	for _, l := range r.OwnLinks() {
 		o.takeAll(o.tx.ByLinkName(l.Name, l.Index))
 	}
+	for _, name := range r.BareNames() {
+		o.takeAll(o.tx.ByLinkName(name, noIndex))
+	}
 }
+
+// noIndex is none that a device has.
+const noIndex = -1
 
 func (o *others) failed(err error) {
 	if err != nil && o.err == nil {

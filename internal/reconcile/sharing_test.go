@@ -141,23 +141,31 @@ func TestSharing(t *testing.T) {
 	rule := func(to string) attachment.Resource {
 		return attachment.Resource{Kind: attachment.KindRule, Share: attachment.Own, Rule: &attachment.Rule{Dst: to, Raw: make([]byte, 12)}}
 	}
+	iif := func(name string) attachment.Resource {
+		return attachment.Resource{Kind: attachment.KindRule, Share: attachment.Own, Rule: &attachment.Rule{IifName: name, Raw: make([]byte, 12)}}
+	}
 	records := map[string][]attachment.Resource{
 		"self": {veth("eni1", 9), rule("10.0.0.5")}, "address": {rule("10.0.0.5")}, "name": {veth("eni1", 10)}, "device": {veth("eni1", 9)},
 		"index": {veth("eni2", 9)}, "longer": {veth("eni10", 11), rule("10.0.0.50")}, "both": {veth("eni1", 12), rule("10.0.0.5")},
+		"rule": {iif("eni1")}, "its": {veth("eni3", 13), iif("eni3")}, "bare": {iif("eni3")}, "barer": {iif("eni3")},
 	}
 	for id, all := range records {
 		r := b.record(id)
 		r.Resources = all
 		b.put(r)
 	}
-	self := b.get("self")
 	for what, c := range map[string]struct {
 		ask  func(*journal.Tx, *attachment.Record) ([]teardown.Other, error)
+		id   string
 		want string
 	}{
-		"sharing an address or a name": {b.SharingAddress, "address both name"},
-		"sharing anything":             {b.Sharing, "address both device name"},
+		"sharing an address or a name":         {b.SharingAddress, "self", "address both name rule"},
+		"sharing anything":                     {b.Sharing, "self", "address both device name rule"},
+		"sharing the name of its link":         {b.SharingAddress, "its", "bare barer"},
+		"sharing a name that only rules have":  {b.SharingAddress, "bare", "barer its"},
+		"sharing a rule by another one's link": {b.Sharing, "rule", "both device name self"},
 	} {
+		self := b.get(c.id)
 		err := b.j.ViewWithin(t.Context(), patience, func(tx *journal.Tx) error {
 			others, err := c.ask(tx, self)
 			var ids []string

@@ -94,10 +94,10 @@ const (
 	deadTorn   = 8
 )
 
-// SweepDead removes what dead attachments left, without waiting for their
-// grace, and handles a few due records, within the caller's session. It is for the DEL that runtimes send after an ADD
-// that failed before backstop saw it: "file exists" over a dead pod's leftovers, say. A pod whose netns is gone has no
-// DEL running any more. While every ADD fails, no other call would sweep at all.
+// SweepDead removes what dead attachments left, without waiting for a grace that
+// protects no running DEL, and handles a few due records, within the caller's session. It is for the DEL that runtimes
+// send after an ADD that failed before backstop saw it: "file exists" over a dead pod's leftovers, say. While every ADD
+// fails, no other call would sweep at all.
 func (e *Env) SweepDead(s *journal.Session) error {
 	var dead, due []attachment.Key
 	err := s.View(func(tx *journal.Tx) (err error) {
@@ -108,7 +108,7 @@ func (e *Env) SweepDead(s *journal.Session) error {
 		for _, k := range keys {
 			r, err := tx.Get(k)
 			if err == nil && r != nil && len(dead) < deadTorn && r.State != attachment.Owed && r.SameNode(e.Node) &&
-				teardown.Mode(r.Settings.Teardown) != teardown.Never && e.Life(r.Claim()) == attachment.Dead {
+				teardown.Mode(r.Settings.Teardown) != teardown.Never && e.Collectable(r) {
 				dead = append(dead, k)
 			}
 		}
@@ -127,6 +127,18 @@ func (e *Env) SweepDead(s *journal.Session) error {
 	}
 	e.SweepDue(s, slices.DeleteFunc(due, func(k attachment.Key) bool { return slices.Contains(dead, k) }))
 	return errors.Join(errs...)
+}
+
+// Collectable reports whether an attachment is dead and no primary can still be at
+// work on its DEL. That is over when the grace is, or when the runtime's cache entry, which was there at the DEL, is gone.
+func (e *Env) Collectable(r *attachment.Record) bool {
+	if e.Life(r.Claim()) != attachment.Dead {
+		return false
+	}
+	if r.Del == nil || r.State != attachment.Deferred || r.Del.Last.Since(e.Now()) >= r.Settings.Grace {
+		return true
+	}
+	return r.Replay != nil && r.Replay.CacheFile != "" && !cacheEntryThere(r)
 }
 
 func (e *Env) sweepOne(s *journal.Session, k attachment.Key) Swept {
@@ -174,7 +186,8 @@ func (e *Env) PlanSweep(rec *attachment.Record, others []teardown.Other) Swept {
 }
 
 func (e *Env) decideSweep(r *attachment.Record) teardown.SweepAction {
-	in := teardown.SweepInput{State: r.State, Life: e.Life(r.Claim()), SameNode: r.SameNode(e.Node), DeadFor: -1, Grace: r.Settings.Grace}
+	in := teardown.SweepInput{State: r.State, Life: e.Life(r.Claim()), SameNode: r.SameNode(e.Node), DeadFor: -1, Grace: r.Settings.Grace,
+		Doubtful: r.Doubtful(), Acknowledged: teardown.Acknowledged(r, cacheEntryThere(r))}
 	now := e.Now()
 	if r.Del != nil {
 		in.SinceDel = r.Del.Last.Since(now)

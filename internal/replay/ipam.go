@@ -44,7 +44,7 @@ func (p *Replayer) release(ctx context.Context, res *Result) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	args := &invoke.Args{
-		Command: "DEL", ContainerID: rec.ContainerID, NetNS: livingNetns(rec), IfName: rec.IfName,
+		Command: "DEL", ContainerID: rec.ContainerID, NetNS: p.livingNetns(rec), IfName: rec.IfName,
 		PluginArgsStr: rec.CNIArgs, Path: joinPath(paths),
 	}
 	if err := invoke.ExecPluginWithoutResult(ctx, plugin, conf, args, nil); err != nil {

@@ -38,7 +38,11 @@ type Result struct {
 	// Released says that the ipam key's plugin was run while the primary is away.
 	Released bool  `json:"released,omitempty"`
 	Err      error `json:"-"`
+	releases bool  // Run would run the ipam key's plugin
 }
+
+// Runs reports whether Run would run anything for it.
+func (r Result) Runs() bool { return r.Verdict == Ready || (r.Verdict == Away && r.releases) }
 
 // Replayer replays. Automatic says that no person asked for it: then the grace
 // since the last DEL is waited for, in which the runtime's own retry comes.
@@ -65,7 +69,7 @@ func (p *Replayer) Plan(ctx context.Context, want func(*attachment.Record) bool)
 			if err != nil {
 				return err
 			}
-			res := Result{Key: r.Key, Verdict: Ready}
+			res := Result{Key: r.Key, Verdict: Ready, releases: releases(r)}
 			if holder != "" {
 				res.Verdict, res.Why = Blocked, "its address is held by "+holder
 			}
@@ -189,7 +193,7 @@ func (p *Replayer) del(ctx context.Context, rec *attachment.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	cni := libcni.NewCNIConfigWithCacheDir(pluginPath(rec), dir, nil)
-	rt := &libcni.RuntimeConf{ContainerID: c.ContainerID, IfName: c.IfName, NetNS: livingNetns(rec), Args: c.CNIArgs, CapabilityArgs: c.CapabilityArgs}
+	rt := &libcni.RuntimeConf{ContainerID: c.ContainerID, IfName: c.IfName, NetNS: p.livingNetns(rec), Args: c.CNIArgs, CapabilityArgs: c.CapabilityArgs}
 	if err := cni.DelNetworkList(ctx, list, rt); err != nil {
 		return fmt.Errorf("DEL of the rest of network %q for %s: %w", list.Name, rec.Key, err)
 	}
@@ -198,9 +202,9 @@ func (p *Replayer) del(ctx context.Context, rec *attachment.Record) error {
 }
 
 // livingNetns is the recorded path if the recorded namespace is still there: a
-// path of /proc may by now lead to another pod, or to the host.
-func livingNetns(r *attachment.Record) string {
-	if id, err := kernel.NamespaceAt(r.Netns); err == nil && id == r.NetnsID {
+// path of /proc may by now lead to another pod, or to the host. After a reboot the inodes are given out anew.
+func (p *Replayer) livingNetns(r *attachment.Record) string {
+	if id, err := kernel.NamespaceAt(r.Netns); err == nil && id == r.NetnsID && r.SameNode(p.Env.Node) {
 		return r.Netns
 	}
 	return ""
