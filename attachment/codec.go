@@ -186,6 +186,12 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment(in *jlexer.Lex
 				}
 				easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment7(in, out.Replay)
 			}
+		case "claimed":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Claimed = bool(in.Bool())
+			}
 		case "released":
 			if in.IsNull() {
 				in.Skip()
@@ -371,6 +377,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment(out *jwriter.W
 		const prefix string = ",\"replay\":"
 		out.RawString(prefix)
 		easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment7(out, *in.Replay)
+	}
+	if in.Claimed {
+		const prefix string = ",\"claimed\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Claimed))
 	}
 	if in.Released {
 		const prefix string = ",\"released\":"

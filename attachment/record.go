@@ -46,6 +46,8 @@ type Record struct {
 	DeadSince *Moment `json:"deadSince,omitempty"` // first seen dead without any DEL
 	Del       *Del    `json:"del,omitempty"`
 	Replay    *Replay `json:"replay,omitempty"`
+	// Claimed says that the last teardown left what a live attachment claimed, or one that only the kernel knew.
+	Claimed bool `json:"claimed,omitempty"`
 	// Released says that the ipam key's plugin gave the addresses back.
 	Released  bool    `json:"released,omitempty"`
 	Attempts  int     `json:"attempts,omitempty"`  // teardowns tried
@@ -141,22 +143,28 @@ func (r *Record) OwnLink(index int) bool {
 	return slices.ContainsFunc(r.OwnLinks(), func(l Link) bool { return l.Index == index })
 }
 
-// BareNames gives the names of links that own rules are for and no own link has: the link was gone when the record
-// was made, or was never the attachment's alone.
-func (r *Record) BareNames() []string {
+// RuleNames gives the names of links that own rules are for.
+func (r *Record) RuleNames() []string {
 	var out []string
 	for _, x := range r.Resources {
 		if x.Rule == nil || x.Share != Own {
 			continue
 		}
 		for _, n := range []string{x.Rule.IifName, x.Rule.OifName} {
-			named := func(l Link) bool { return l.Name == n }
-			if n != "" && !slices.Contains(out, n) && !slices.ContainsFunc(r.OwnLinks(), named) {
+			if n != "" && !slices.Contains(out, n) {
 				out = append(out, n)
 			}
 		}
 	}
 	return out
+}
+
+// BareNames gives those that no own link has: the link was gone when the record was made, or was never the
+// attachment's alone.
+func (r *Record) BareNames() []string {
+	return slices.DeleteFunc(r.RuleNames(), func(n string) bool {
+		return slices.ContainsFunc(r.OwnLinks(), func(l Link) bool { return l.Name == n })
+	})
 }
 
 // Holds reports whether the attachment has this resource as its own.

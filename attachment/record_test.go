@@ -133,6 +133,23 @@ func TestAddressesIncludeThoseOfOwnRules(t *testing.T) {
 	}
 }
 
+// A rule by name outlives its link: the name is all that is left to find it by.
+func TestRuleNames(t *testing.T) {
+	rule := func(s Share, iif, oif string) Resource {
+		return Resource{Kind: KindRule, Share: s, Rule: &Rule{IifName: iif, OifName: oif}}
+	}
+	r := Record{Resources: []Resource{
+		{Kind: KindLink, Share: Own, Link: &veth}, {Kind: KindLink, Share: Shared, Link: &Link{Index: 7, Name: "vlan7", Kind: "vlan"}},
+		rule(Own, "veth1", "vlan7"), rule(Own, "vlan7", "gone"), rule(Own, "", ""), rule(Shared, "eth0", ""),
+	}}
+	if got, want := r.RuleNames(), []string{"veth1", "vlan7", "gone"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("names of rules: %q, want %q", got, want)
+	}
+	if got, want := r.BareNames(), []string{"vlan7", "gone"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("those without an own link: %q, want %q", got, want)
+	}
+}
+
 func TestHoldsWhatIsOwnAlone(t *testing.T) {
 	r := fullRecord()
 	x := r.Resources[1]

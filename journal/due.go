@@ -68,6 +68,31 @@ func (t *Tx) Sample() (attachment.Key, bool) {
 	return key, err == nil
 }
 
+// Some gives the keys of at most n open records, from anywhere on and round to it
+// again.
+func (t *Tx) Some(n int) (out []attachment.Key) {
+	start, ok := t.Sample()
+	if !ok {
+		return nil
+	}
+	c := t.bucket(bucketAttachments).Cursor()
+	k, _ := c.Seek([]byte(start.String()))
+	for range n {
+		if k == nil {
+			k, _ = c.First()
+		}
+		key, err := attachment.ParseKey(string(k))
+		if len(out) > 0 && key == out[0] {
+			break
+		}
+		if err == nil {
+			out = append(out, key)
+		}
+		k, _ = c.Next()
+	}
+	return out
+}
+
 // EnterBoot makes every record of an earlier boot due at once. It costs one look
 // except in the first change after a boot.
 func (t *Tx) EnterBoot(now attachment.Moment) error {

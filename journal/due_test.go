@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/backstop-cni/backstop/attachment"
@@ -150,6 +151,33 @@ func TestSampleMeetsEveryRecord(t *testing.T) {
 	if len(met) > 0 {
 		t.Errorf("met and not there: %v", met)
 	}
+}
+
+func TestSomeGoesRoundOnce(t *testing.T) {
+	j := newJournal(t)
+	enter(t, j, at(1))
+	all := []string{"00", "3c", "a0", "fe"}
+	for _, id := range all {
+		put(t, j, rec(id, "10.0.0.2", "veth1", 12))
+	}
+	view(t, j, func(tx *Tx) error {
+		for range 50 { // from wherever it begins
+			got, _ := ids(tx.Some(3), nil)
+			start := slices.Index(all, got[0])
+			round := slices.Concat(all[start:], all[:start])
+			if !reflect.DeepEqual(got, round[:3]) {
+				t.Fatalf("three are %v", got)
+			}
+			if got, _ := ids(tx.Some(100), nil); len(got) != len(all) {
+				t.Fatalf("a hundred are %v", got)
+			}
+		}
+		return nil
+	})
+	view(t, newJournal(t), func(tx *Tx) error {
+		want(t, "of nothing", []string{})(ids(tx.Some(3), nil))
+		return nil
+	})
 }
 
 // A record made before the first EnterBoot of its boot keeps its time.

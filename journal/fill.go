@@ -18,6 +18,11 @@ func fill(path string, used int64) {
 	if unix.Stat(path, &st) != nil || st.Blocks*512 >= st.Size-(used+1)/2 {
 		return // what is used is allocated: if that is all, at least half of it is missing
 	}
+	// Where blocks are compressed or copied on write (btrfs, zfs) zeros allocate nothing, now or ever.
+	var fs unix.Statfs_t
+	if unix.Statfs(path, &fs) != nil || (fs.Type != unix.EXT4_SUPER_MAGIC && fs.Type != unix.XFS_SUPER_MAGIC && fs.Type != unix.TMPFS_MAGIC) {
+		return
+	}
 	f, err := openNoFollow(path, os.O_WRONLY, 0)
 	if err != nil {
 		return

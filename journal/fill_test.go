@@ -2,8 +2,10 @@ package journal
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,6 +50,19 @@ func TestFillWritesOverNothingThatIsUsed(t *testing.T) {
 	}
 	if a, n := blocks(t, path); a < n {
 		t.Errorf("%d of %d bytes are allocated", a, n)
+	}
+}
+
+// Every change asks: what has no holes must cost nothing.
+func TestFillLeavesAFileWithoutHolesAlone(t *testing.T) {
+	path := t.TempDir() + "/f"
+	long := time.Unix(1700000000, 0)
+	if err := errors.Join(os.WriteFile(path, make([]byte, 1<<20), 0o600), os.Chtimes(path, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	fill(path, 3*page)
+	if fi, err := os.Stat(path); err != nil || !fi.ModTime().Equal(long) {
+		t.Errorf("it was written (%v)", err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
 )
@@ -61,8 +63,9 @@ func (t *Tx) History(fn func(*attachment.Record) error) error {
 	return errors.Join(bad...)
 }
 
-// WasClosed reports whether the history has this container's interface, in whatever network, as closed.
-func (t *Tx) WasClosed(id, ifName string) bool {
+// WasClosed reports whether the history has this container's interface, in whatever network, as closed, with one of the
+// addresses or none: the container's id may have come again with another.
+func (t *Tx) WasClosed(id, ifName string, ips []netip.Addr) bool {
 	b := t.bucket(bucketHistory)
 	if b == nil {
 		return false
@@ -73,7 +76,8 @@ func (t *Tx) WasClosed(id, ifName string) bool {
 			continue // decoding a thousand records takes as long as the rest of a DEL
 		}
 		// One that cannot be decoded says nothing.
-		if r, err := attachment.Decode(v); err == nil && r.ContainerID == id && r.IfName == ifName && r.State == attachment.Closed {
+		if r, err := attachment.Decode(v); err == nil && r.ContainerID == id && r.IfName == ifName && r.State == attachment.Closed &&
+			(len(r.IPs) == 0 || slices.ContainsFunc(r.IPs, func(ip netip.Addr) bool { return slices.Contains(ips, ip) })) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -133,7 +134,7 @@ func TestHistoryStopsWhenTold(t *testing.T) {
 func TestWasClosed(t *testing.T) {
 	j := newJournal(t)
 	view(t, j, func(tx *Tx) error {
-		if tx.WasClosed("c1", "eth0") {
+		if tx.WasClosed("c1", "eth0", nil) {
 			t.Error("in an empty journal")
 		}
 		return nil
@@ -147,11 +148,14 @@ func TestWasClosed(t *testing.T) {
 	})
 	for id, want := range map[string]bool{"c1": true, "c2": false, "c9": false, "c": false, "c4": false, "net": false} {
 		view(t, j, func(tx *Tx) error {
-			if got := tx.WasClosed(id, "eth0"); got != want {
+			if got := tx.WasClosed(id, "eth0", closed(id).IPs); got != want {
 				t.Errorf("%s: %t, want %t", id, got, want)
 			}
-			if tx.WasClosed(id, "eth1") {
+			if tx.WasClosed(id, "eth1", closed(id).IPs) {
 				t.Errorf("%s: another interface", id)
+			}
+			if tx.WasClosed(id, "eth0", []netip.Addr{netip.MustParseAddr("10.77.0.1")}) {
+				t.Errorf("%s: another address", id)
 			}
 			return nil
 		})

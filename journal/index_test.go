@@ -47,6 +47,10 @@ func TestIndexesFollowEveryChange(t *testing.T) {
 			r.Resources = append(r.Resources, attachment.Resource{Kind: attachment.KindRule, Share: attachment.Own,
 				Rule: &attachment.Rule{Family: 2, Src: "10.0.0.2", Raw: []byte("rule")}})
 		}},
+		{"a rule for a name without a link", func() {
+			r.Resources = append(r.Resources, attachment.Resource{Kind: attachment.KindRule, Share: attachment.Own,
+				Rule: &attachment.Rule{Family: 2, IifName: "vlan7", Raw: []byte("by name")}})
+		}},
 		{"another link", func() { r.Resources[0] = ownLink("veth1", 22) }},
 		{"the link is shared after all", func() { r.Resources[0].Share = attachment.Shared }},
 		{"a link with the name of a neighbour's", func() { r.Resources[0] = ownLink("veth2", 30) }},
@@ -72,9 +76,9 @@ func TestIndexesFollowRandomChanges(t *testing.T) {
 	const seed = 42
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	states := []attachment.State{attachment.Attached, attachment.Deferred, attachment.Tearing, attachment.Owed, attachment.Closed}
-	for round := range 20 {
+	for round := range 10 {
 		update(t, j, func(tx *Tx) error {
-			for range 20 {
+			for range 40 {
 				r := rec(fmt.Sprintf("c%d", rnd.IntN(12)), fmt.Sprintf("10.0.0.%d", rnd.IntN(8)), fmt.Sprintf("veth%d", rnd.IntN(4)), rnd.IntN(6))
 				r.Due, r.State = at(rnd.IntN(50)), states[rnd.IntN(len(states))]
 				if err := tx.Put(r); err != nil {
@@ -103,9 +107,28 @@ func TestByIPCarriesTheClaim(t *testing.T) {
 	})
 }
 
+// Values would be pages that every commit pays for.
+func TestOnlyByIPHasValues(t *testing.T) {
+	j := newJournal(t)
+	put(t, j, rec("c1", "10.0.0.1", "veth1", 12))
+	for bucket, entries := range contents(t, j, indexes...) {
+		if len(entries) != 1 {
+			t.Errorf("%s has %d entries, want 1", bucket, len(entries))
+		}
+		for k, v := range entries {
+			if (v != "") != (bucket == string(bucketByIP)) {
+				t.Errorf("%s: %q has the value %q", bucket, k, v)
+			}
+		}
+	}
+}
+
 func TestByLinkName(t *testing.T) {
 	j := newJournal(t)
-	put(t, j,
+	bare := rec("c9", "10.0.0.9", "veth9", 19)
+	bare.Resources = append(bare.Resources, attachment.Resource{Kind: attachment.KindRule, Share: attachment.Own,
+		Rule: &attachment.Rule{Family: 2, IifName: "vlan7", OifName: "veth9", Raw: []byte("by name")}})
+	put(t, j, bare,
 		rec("c1", "10.0.0.1", "veth", 7), rec("c2", "10.0.0.2", "veth", 8), rec("c3", "10.0.0.3", "veth", 9),
 		rec("c4", "10.0.0.4", "veth1", 8), rec("c5", "10.0.0.5", "vet", 8), rec("c6", "10.0.0.6", "veth", 8),
 		rec("c7", "10.0.0.7", "veth", 256+8), rec("c8", "10.0.0.8", "veth", math.MaxInt32))
@@ -122,6 +145,8 @@ func TestByLinkName(t *testing.T) {
 			{"vet", 8, []string{"c5"}, []string{}},
 			{"veth1", 9, []string{}, []string{"c4"}},
 			{"ve", 8, []string{}, []string{}},
+			{"vlan7", 7, []string{}, []string{"c9"}}, // by its rule alone
+			{"veth9", 19, []string{"c9"}, []string{}},
 		} {
 			what := fmt.Sprintf("%s, index %d", c.name, c.index)
 			want(t, "the device "+what, c.same)(ids(tx.ByLink(c.name, c.index)))

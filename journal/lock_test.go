@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -44,6 +45,37 @@ func TestLockGivesUpAtItsDeadline(t *testing.T) {
 	}
 	other.in.Close()
 	lock(t, j).Unlock()
+}
+
+// asked is a context that tells when somebody begins to wait for its end.
+type asked struct {
+	context.Context
+	first sync.Once
+	began chan struct{}
+}
+
+func (a *asked) Done() <-chan struct{} {
+	a.first.Do(func() { close(a.began) })
+	return a.Context.Done()
+}
+
+func TestLockWaitsAsLongAsItsContext(t *testing.T) {
+	j := newJournal(t)
+	holder := lock(t, j)
+	ctx := &asked{Context: context.Background(), began: make(chan struct{})}
+	got := make(chan error)
+	go func() {
+		s, err := j.Lock(ctx)
+		if err == nil {
+			s.Unlock()
+		}
+		got <- err
+	}()
+	<-ctx.began
+	holder.Unlock()
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
 }
 
 // flock(2) cannot be called off: who lost may still win later, and must let go.
@@ -91,6 +123,9 @@ func TestExclusive(t *testing.T) {
 	}
 	if _, err := j.Exclusive("replay"); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second one: %v, want ErrBusy", err)
+	}
+	if n := descriptors(t, j.Path()+".replay.lock"); n != 1 {
+		t.Errorf("%d descriptors of the lock are open, want the holder's", n)
 	}
 	other, err := j.Exclusive("sweep")
 	if err != nil {

@@ -108,7 +108,7 @@ func (c *call) place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.
 	}
 	for _, o := range others {
 		if o.Life == attachment.Dead {
-			if o.Record.State != attachment.Owed { // owed ones are clean already
+			if o.Record.State != attachment.Owed || o.Record.Claimed { // other owed ones are clean already
 				heal = append(heal, o.Record.Key)
 			}
 			continue

@@ -153,7 +153,7 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 		}
 		if d.Record {
 			// Its part is done. What has its address by now, after a reboot for instance, is somebody else's.
-			if tx.WasClosed(c.key.ContainerID, c.key.IfName) {
+			if tx.WasClosed(c.key.ContainerID, c.key.IfName, c.result.IPs) {
 				return errNothing
 			}
 			rec = c.recordNow()
@@ -185,8 +185,16 @@ func (c *call) find(tx *journal.Tx) (*attachment.Record, error) {
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	c.env.Log.WithFields(c.fields("del")).WithField("cause", "recorded as "+keys[0].String()).Info("record is under another network's name")
-	return tx.Get(keys[0])
+	for _, k := range keys {
+		// What is owed is clean: a DEL is for one that is not.
+		if r, err = tx.Get(k); err == nil && r != nil && r.State != attachment.Owed {
+			break
+		}
+	}
+	if r != nil {
+		c.env.Log.WithFields(c.fields("del")).WithField("cause", "recorded as "+r.Key.String()).Info("record is under another network's name")
+	}
+	return r, err
 }
 
 // recordNow makes the record that no ADD made, so that the teardown can be
@@ -207,14 +215,15 @@ func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe, doubtful bo
 	if rec.Del == nil {
 		rec.Del = &attachment.Del{}
 	}
-	rec.Del.Count++
 	rec.Del.Last = now
 	rec.Del.Refused = probe == teardown.Away
-	rec.Note(now, "DEL number %d, primary %s", rec.Del.Count, probe)
 	if rec.Del.Under = ""; doubtful {
 		rec.Del.Under = c.key.Network
-		return // what that network's list says is not this attachment's
+		rec.Note(now, "DEL under network %s, primary %s", c.key.Network, probe)
+		return // what that network's list says is not this attachment's, and it is no try of its primary
 	}
+	rec.Del.Count++
+	rec.Note(now, "DEL number %d, primary %s", rec.Del.Count, probe)
 	if !c.flawed || rec.Settings.Grace == 0 {
 		rec.Settings = c.cfg.Settings()
 	}
@@ -264,7 +273,8 @@ func (c *call) askAfter() error {
 	defer s.Unlock()
 	return s.Update(func(tx *journal.Tx) error {
 		rec, err := c.find(tx)
-		if err != nil || rec == nil || rec.State != attachment.Owed {
+		// Tearing: not finished. A sweep will finish it, and has to know whether the primary was there.
+		if err != nil || rec == nil || rec.Del == nil || rec.State != attachment.Owed && rec.State != attachment.Tearing {
 			return err
 		}
 		rec.Del.Refused = probe == teardown.Away
@@ -272,6 +282,9 @@ func (c *call) askAfter() error {
 		if probe == teardown.Away {
 			err := c.env.Release(rec)
 			return errors.Join(err, tx.Put(rec))
+		}
+		if rec.State == attachment.Tearing {
+			return tx.Put(rec)
 		}
 		return c.deferTo(tx, rec, "torn down, the primary is called next")
 	})

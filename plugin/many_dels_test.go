@@ -18,7 +18,7 @@ import (
 	"github.com/backstop-cni/backstop/journal"
 )
 
-var delsFlag = flag.Int("dels", 160, "how many DELs of gone pods TestManyDelsOfGonePods sends")
+var delsFlag = flag.Int("dels", 100, "how many DELs of gone pods TestManyDelsOfGonePods sends")
 
 // A call that has nothing to do may cost so many times what VERSION costs, which only starts the program: in time, with
 // others at the same time, and in memory.
@@ -48,7 +48,7 @@ func TestManyDelsOfGonePods(t *testing.T) {
 				return []string{"DEL", dressed}
 			}
 		}
-		for i := range 60 { // until it is as it will be
+		for i := range 40 { // until it is as it will be
 			send(t, del(i))
 		}
 		nodeBefore, filesBefore, recordBefore := view(t), sizes(t), size(t)

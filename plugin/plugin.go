@@ -22,7 +22,7 @@ import (
 const (
 	lockWait   = 15 * time.Second
 	checkWait  = 2 * time.Second        // CRI-O calls CHECK right after each ADD
-	statusTime = 900 * time.Millisecond // STATUS answers within a second
+	statusTime = 700 * time.Millisecond // STATUS answers within a second
 )
 
 // Run serves the verb that the environment names and gives the exit code. The

@@ -47,7 +47,7 @@ func TestStatusUnderLoad(t *testing.T) {
 			config := fmt.Sprintf(`{"cniVersion":"1.1.0","name":"n","type":"backstop","journal":%q,"onJournalError":%q,
 				"primary":{"probe":["unix://%s"],"timeout":%q,"wait":"1m"}}`, j.Path(), c.onJournalError, c.probe, c.timeout)
 			best := time.Hour
-			for range 3 {
+			for try := 0; try < 3 && best >= time.Second; try++ {
 				began := time.Now()
 				out, log, ok := invoke(t, "STATUS", config)
 				best = min(best, time.Since(began))
@@ -74,13 +74,12 @@ func accepting(t *testing.T, path string) {
 	}
 	t.Cleanup(func() { l.Close() })
 	go func() {
-		var silent []net.Conn // kept open
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			silent = append(silent, c)
+			defer c.Close() // kept open until the listener goes
 		}
 	}()
 }

@@ -10,6 +10,7 @@ import (
 // objects give nil when there is none; Delete gives attachment.ErrGone.
 type Kernel interface {
 	LinkByIndex(index int) (*attachment.Link, error)
+	LinkByName(name string) (*attachment.Link, error)
 	Links() ([]attachment.Link, error)
 	Rules(attachment.RuleFilter) ([]attachment.Rule, error)
 	RoutesOver(oif int) ([]attachment.Route, error)

@@ -38,6 +38,16 @@ func (n *node) LinkByIndex(i int) (*attachment.Link, error) {
 	return nil, nil
 }
 
+func (n *node) LinkByName(name string) (*attachment.Link, error) {
+	if err := n.fails["link by name"]; err != nil {
+		return nil, err
+	}
+	if at := slices.IndexFunc(n.links, func(l attachment.Link) bool { return l.Name == name }); at >= 0 {
+		return &n.links[at], nil
+	}
+	return nil, nil
+}
+
 func (n *node) Links() ([]attachment.Link, error) { return n.links, n.fails["links"] }
 
 func (n *node) Rules(f attachment.RuleFilter) (out []attachment.Rule, err error) {

@@ -24,14 +24,25 @@ type Sight struct {
 	HostRoute map[netip.Addr]attachment.Route
 	// NoRoute says why the route to an address could not be looked up.
 	NoRoute map[netip.Addr]error
+	// Named are the links whose names own rules have, NoLink says why one could not be looked up.
+	Named  map[string]attachment.Link
+	NoLink map[string]error
 }
 
 // Observe reads from the kernel whatever the record names, each by its identity.
 func Observe(k Kernel, r *attachment.Record) Sight {
 	o := observer{k: k, rec: r}
-	s := Sight{HostRoute: map[netip.Addr]attachment.Route{}, NoRoute: map[netip.Addr]error{}}
+	s := Sight{HostRoute: map[netip.Addr]attachment.Route{}, NoRoute: map[netip.Addr]error{},
+		Named: map[string]attachment.Link{}, NoLink: map[string]error{}}
 	for _, x := range r.Resources {
 		s.Resources = append(s.Resources, o.see(x))
+	}
+	for _, name := range r.RuleNames() {
+		if l, err := k.LinkByName(name); err != nil {
+			s.NoLink[name] = err
+		} else if l != nil {
+			s.Named[name] = *l
+		}
 	}
 	for _, ip := range r.Addresses() {
 		if rt, err := k.RouteTo(ip); err != nil {

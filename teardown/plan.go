@@ -3,7 +3,6 @@ package teardown
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -27,6 +26,8 @@ type Step struct {
 	Resource attachment.Resource
 	Verdict  Verdict
 	Why      string // empty where the verdict says it all
+	// Unrecorded says that whoever claims it is not in the journal, by the kernel's word: its ADD may be under way.
+	Unrecorded bool
 }
 
 // Plan is the ordered list of what a teardown does with each resource of a
@@ -59,7 +60,7 @@ func Build(r *attachment.Record, here attachment.Node, s Sight, others []Other) 
 		case !sameNode:
 			st.Verdict = Foreign
 		default:
-			st.Verdict, st.Why = judge(r, x, s.Resources[i], s, others)
+			st.Verdict, st.Why, st.Unrecorded = judge(r, x, s.Resources[i], s, others)
 		}
 		p.Steps = append(p.Steps, st)
 	}
@@ -68,60 +69,32 @@ func Build(r *attachment.Record, here attachment.Node, s Sight, others []Other) 
 }
 
 // judge applies the safety rules to one own resource.
-func judge(r *attachment.Record, x attachment.Resource, seen Seen, s Sight, others []Other) (Verdict, string) {
-	if seen.Err != nil {
-		return Unknown, seen.Err.Error()
-	}
-	if seen.Other != "" {
-		return Foreign, seen.Other
-	}
-	if seen.Count == 0 {
-		return Gone, ""
+func judge(r *attachment.Record, x attachment.Resource, seen Seen, s Sight, others []Other) (v Verdict, why string, unrecorded bool) {
+	switch {
+	case seen.Err != nil:
+		return Unknown, seen.Err.Error(), false
+	case seen.Other != "":
+		return Foreign, seen.Other, false
+	case seen.Count == 0:
+		return Gone, "", false
 	}
 	for _, o := range others {
 		if o.Life != attachment.Dead && o.Record.Holds(x) {
-			return Claimed, fmt.Sprintf("by %s (%s)", o.Record.Key, o.Life)
+			return Claimed, fmt.Sprintf("by %s (%s)", o.Record.Key, o.Life), false
 		}
 	}
 	if x.Link != nil && !x.Link.Removable() {
-		return Kept, "links of this kind are never deleted"
+		return Kept, "links of this kind are never deleted", false
 	}
 	if x.Rule != nil {
 		if v, why := kernelClaim(r, *x.Rule, s, others); v != "" {
-			return v, why
+			return v, why, v == Claimed
 		}
 		if seen.First != nil {
-			return Unknown, "deleting it would hit another rule first: " + seen.First.String()
+			return Unknown, "deleting it would hit another rule first: " + seen.First.String(), false
 		}
 	}
-	return Delete, ""
-}
-
-// kernelClaim looks for a pod that the journal does not know yet: between a new
-// pod's primary and its backstop ADD only a host route over a strange link tells of it. The verdict is empty
-// when the kernel's word is that there is none.
-func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []Other) (Verdict, string) {
-	for _, text := range []string{rule.Src, rule.Dst} {
-		ip, err := netip.ParseAddr(text)
-		if err != nil {
-			continue
-		}
-		if err := s.NoRoute[ip]; err != nil {
-			return Unknown, err.Error()
-		}
-		rt, ok := s.HostRoute[ip]
-		if !ok || (rt.Oif == 0 && rt.Type != "") || r.OwnLink(rt.Oif) || r.Holds(attachment.Resource{Kind: attachment.KindRoute, Route: &rt}) {
-			continue
-		}
-		if rt.Oif == 0 {
-			return Claimed, fmt.Sprintf("by the kernel's word: %s leaves over several links", ip)
-		}
-		known := func(o Other) bool { return o.Record.OwnLink(rt.Oif) }
-		if !slices.ContainsFunc(others, known) {
-			return Claimed, fmt.Sprintf("by the kernel's word: %s leaves over link %d, which no record owns", ip, rt.Oif)
-		}
-	}
-	return "", ""
+	return Delete, "", false
 }
 
 // rank is the order of removal: what refers before what is referred to, and an
@@ -152,6 +125,12 @@ func (p Plan) Count(vs ...Verdict) int {
 		}
 	}
 	return n
+}
+
+// Unsettled reports whether something is left to a claimant that the journal does not know. When that one's ADD is
+// recorded, or it is gone, the answer is another one.
+func (p Plan) Unsettled() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Unrecorded })
 }
 
 // String is the plan as --dry-run prints it. The form is stable.

@@ -76,6 +76,20 @@ func TestEveryGoldenFileHasAScene(t *testing.T) {
 	}
 }
 
+// Only a claimant that no record names may be gone, or recorded, a moment later.
+func TestUnsettledIsWhatTheKernelAloneClaims(t *testing.T) {
+	all := scenes()
+	for name, want := range map[string]bool{
+		"kernel-claims": true, "kernel-claims-by-name": true,
+		"claimed-by-live": false, "claimed-by-unknown": false, "kernel-claim-cannot-be-asked": false, "kernel-claim-by-a-name-fails": false,
+		"neighbours-rule-is-first": false, "own-and-shared": false, "index-reused": false, "never-deleted": false, "unreadable": false, "other-boot": false,
+	} {
+		if got := all[name].plan().Unsettled(); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestPlanCount(t *testing.T) {
 	p := Plan{Steps: []Step{{Verdict: Delete}, {Verdict: Gone}, {Verdict: Delete}, {Verdict: Unknown}}}
 	for want, vs := range map[int][]Verdict{0: {Kept}, 1: {Gone}, 2: {Delete}, 3: {Delete, Unknown}} {

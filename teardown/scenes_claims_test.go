@@ -59,6 +59,14 @@ func kernelsWord() map[string]scene {
 	branchPod := record("c1", "10.0.0.2", shared(branch), own(c1To), own(overBranch))
 	branchNode := &node{links: []attachment.Link{branch}, rules: []attachment.Rule{c1To}, routes: []attachment.Route{overBranch}}
 
+	iif := rule("10: iif veth1 lookup 101") // goes by the name alone, which a new pod of the same name has, too
+	byName := record("c1", "", own(c1), own(iif))
+	successor := func() *node { return &node{links: []attachment.Link{veth("veth1", 22)}, rules: []attachment.Rule{iif}} }
+	noName := successor()
+	noName.fails = map[string]error{"link by name": errKernel}
+	eth0 := link("", "eth0", 2)
+	pairIif := rule("10: to 10.0.0.2 iif eth0 lookup 101")
+
 	v6 := veth("veth6", 26)
 	v6Rule := rule("512: to fd00::2 lookup 254")
 	return map[string]scene{
@@ -66,6 +74,12 @@ func kernelsWord() map[string]scene {
 		"kernel-claims-v6":               {rec: record("c1", "fd00::2", own(v6Rule)), node: &node{links: []attachment.Link{v6}, rules: []attachment.Rule{v6Rule}, routes: []attachment.Route{route("fd00::2", v6, 254)}}},
 		"kernel-claim-of-a-dead-record":  {rec: pod(), node: both(), others: []Other{dead(record("c2", "10.0.0.2", own(c2)))}},
 		"kernel-claim-of-a-live-record":  {rec: pod(), node: both(), others: []Other{live(record("c2", "10.0.0.2", own(c2)))}},
+		"kernel-claims-by-name":          {rec: byName, node: successor()},
+		"kernel-claim-by-a-known-name":   {rec: byName, node: successor(), others: []Other{live(record("c2", "", own(veth("veth1", 22)), own(rule("10: iif veth1 lookup 102"))))}},
+		"kernel-claim-by-a-name-fails":   {rec: byName, node: noName},
+		"no-kernel-claim-by-own-name":    {rec: byName, node: &node{links: []attachment.Link{c1}, rules: []attachment.Rule{iif}}},
+		"no-kernel-claim-by-shared-name": {rec: record("c1", "", shared(branch), own(rule("10: iif vlan7 lookup 101"))), node: &node{links: []attachment.Link{branch}, rules: []attachment.Rule{rule("10: iif vlan7 lookup 101")}}},
+		"no-kernel-claim-by-a-side-name": {rec: record("c1", "10.0.0.2", own(pairIif)), node: &node{links: []attachment.Link{eth0}, rules: []attachment.Rule{pairIif}}},
 		"no-kernel-claim-by-own-link":    {rec: pod(), node: whole()},
 		"no-kernel-claim-by-own-route":   {rec: branchPod, node: branchNode},
 		"no-kernel-claim-by-default":     {rec: pod(), node: byDefault},

@@ -26,6 +26,8 @@ type SweepInput struct {
 	Grace    time.Duration
 	// Doubtful says that the last DEL named another network: only death settles what was meant.
 	Doubtful bool
+	// Claimed is the record's: what was claimed at its teardown may be nobody's by now.
+	Claimed bool
 	// Acknowledged is what Acknowledged says of it.
 	Acknowledged bool
 }
@@ -57,8 +59,8 @@ func DecideSweep(in SweepInput) SweepAction {
 		}
 		return Examine
 	case attachment.Owed:
-		if in.SameNode && in.Acknowledged && in.SinceDel >= in.Grace {
-			return Examine // the DEL that was running when it was torn down has finished
+		if in.SameNode && (in.Acknowledged || in.Claimed) && in.SinceDel >= in.Grace {
+			return Examine // acknowledged: the DEL that was running when it was torn down has finished
 		}
 	case attachment.Tearing:
 		if !in.SameNode {

@@ -34,6 +34,8 @@ func TestDecideSweep(t *testing.T) {
 		"owed is a replay's business":           {SweepInput{State: o, Life: attachment.Dead, SinceDel: time.Hour}, Wait},
 		"owed, and the runtime's DEL finished":  {SweepInput{State: o, Life: attachment.Dead, SinceDel: after, Acknowledged: true}, Examine},
 		"owed, and it may be running":           {SweepInput{State: o, Life: attachment.Dead, SinceDel: before, Acknowledged: true}, Wait},
+		"owed, what was claimed is free now":    {SweepInput{State: o, Life: attachment.Dead, SinceDel: after, Claimed: true}, Examine},
+		"owed, claimed, within the grace":       {SweepInput{State: o, Life: attachment.Dead, SinceDel: before, Claimed: true}, Wait},
 		"closed":                                {SweepInput{State: c, Life: attachment.Dead, SinceDel: time.Hour}, Wait},
 		"state of a newer version":              {SweepInput{State: "frozen", Life: attachment.Dead, SinceDel: time.Hour, DeadFor: time.Hour}, Wait},
 	} {

@@ -42,19 +42,27 @@ func (a *app) runGC(ctx context.Context, runtimeCache bool) error {
 		return err
 	}
 	defer done()
-	finder, stores, items, err := a.garbage(ctx, env, j, runtimeCache)
+	_, _, planned, err := a.garbage(ctx, env, j, runtimeCache)
 	if err != nil {
 		return err
 	}
-	dead := slices.ContainsFunc(items, func(it garbage.Item) bool { return it.Life == attachment.Dead })
+	dead := slices.ContainsFunc(planned, func(it garbage.Item) bool { return it.Life == attachment.Dead })
 	if a.dryRun || !a.yes {
-		if err := a.printGarbage(items, "would remove"); err != nil || a.dryRun || !dead {
+		if err := a.printGarbage(planned, "would remove"); err != nil || a.dryRun || !dead {
 			return err
 		}
 	}
 	if err := a.confirm("Remove what is dead?"); err != nil {
 		return err
 	}
+	// An answer takes its time: only what was dead then and is dead still.
+	finder, stores, items, err := a.garbage(ctx, env, j, runtimeCache)
+	if err != nil {
+		return err
+	}
+	items = slices.DeleteFunc(items, func(it garbage.Item) bool {
+		return !slices.ContainsFunc(planned, func(p garbage.Item) bool { return p.File == it.File && p.Life == it.Life })
+	})
 	var errs []error
 	for _, it := range items {
 		if it.Life == attachment.Dead {

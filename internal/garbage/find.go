@@ -23,7 +23,7 @@ func (f *Finder) Reservations(stores []Store) (out []Item, err error) {
 		all, lerr := s.IPAM.List(s.Network)
 		err = errors.Join(err, lerr)
 		for _, r := range all {
-			life, why := f.lifeOf(r)
+			life, why := f.lifeOf(s.Network, r)
 			if life == attachment.Live {
 				continue
 			}
@@ -36,12 +36,12 @@ func (f *Finder) Reservations(stores []Store) (out []Item, err error) {
 
 // lifeOf judges a reservation. A file of host-local's first format names no
 // interface: it is live if anything of its container is.
-func (f *Finder) lifeOf(r attachment.Reservation) (attachment.Life, string) {
+func (f *Finder) lifeOf(network string, r attachment.Reservation) (attachment.Life, string) {
 	if r.IfName != "" {
-		return f.judge(owner{r.ContainerID, r.IfName})
+		return f.judge(owner{network, r.ContainerID, r.IfName})
 	}
 	life, why := attachment.Unknown, "neither a record nor the runtime's cache knows it"
-	for _, o := range f.interfaces(r.ContainerID) {
+	for _, o := range f.interfaces(network, r.ContainerID) {
 		l, w := f.judge(o)
 		if l != attachment.Dead {
 			return l, w
@@ -51,14 +51,14 @@ func (f *Finder) lifeOf(r attachment.Reservation) (attachment.Life, string) {
 	return life, why
 }
 
-func (f *Finder) interfaces(container string) (out []owner) {
+func (f *Finder) interfaces(network, container string) (out []owner) {
 	for o := range f.records {
-		if o.container == container {
+		if o.network == network && o.container == container {
 			out = append(out, o)
 		}
 	}
 	for o := range f.cache {
-		if o.container == container && !slices.Contains(out, o) {
+		if o.network == network && o.container == container && !slices.Contains(out, o) {
 			out = append(out, o)
 		}
 	}
@@ -82,8 +82,8 @@ func (f *Finder) CacheEntries() []Item {
 	return out
 }
 
-// Remove removes a dead item, each once more judged: the pod may have come
-// meanwhile.
+// Remove removes a dead item. A reservation is read once more under host-local's
+// lock. The finder should be fresh: the pod may have come meanwhile.
 func (f *Finder) Remove(s []Store, it Item) error {
 	if it.Life != attachment.Dead {
 		return fmt.Errorf("%s is %s: only what is dead is removed", it.File, it.Life)
@@ -98,12 +98,8 @@ func (f *Finder) Remove(s []Store, it Item) error {
 		if st.Network != it.Key.Network {
 			continue
 		}
-		_, err := st.IPAM.Release(st.Network, func(r attachment.Reservation) bool {
-			if r != *it.Reservation {
-				return false // another container's by now
-			}
-			life, _ := f.lifeOf(r)
-			return life == attachment.Dead
+		_, err := st.IPAM.Release(st.Network, func(all []attachment.Reservation) []attachment.Reservation {
+			return slices.DeleteFunc(all, func(r attachment.Reservation) bool { return r != *it.Reservation }) // or another's by now
 		})
 		if err != nil {
 			return err

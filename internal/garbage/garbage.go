@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/kernel"
@@ -34,7 +35,7 @@ type Finder struct {
 	onHost  bool
 }
 
-type owner struct{ container, ifName string }
+type owner struct{ network, container, ifName string }
 
 // entry is what is used of libcni's cache entry (libcni/api.go, cachedInfo).
 type entry struct {
@@ -53,7 +54,7 @@ func NewFinder(env *reconcile.Env, tx *journal.Tx, cacheDirs []string) (*Finder,
 		f.onHost = id == env.Node.Mount
 	}
 	err := tx.Each(func(r *attachment.Record) error {
-		f.records[owner{r.ContainerID, r.IfName}] = r.Claim()
+		f.records[owner{r.Network, r.ContainerID, r.IfName}] = r.Claim()
 		return nil
 	})
 	for _, d := range cacheDirs {
@@ -79,7 +80,7 @@ func (f *Finder) readCache(dir string) error {
 			file := filepath.Join(dir, n)
 			if json.Unmarshal(reconcile.ReadCacheEntry(file), &e) == nil && e.ContainerID != "" {
 				e.file = file
-				f.cache[owner{e.ContainerID, e.IfName}] = e
+				f.cache[owner{e.NetworkName, e.ContainerID, e.IfName}] = e
 			}
 		}
 		if len(names) == 0 || err != nil {
@@ -105,15 +106,25 @@ func (f *Finder) judge(o owner) (attachment.Life, string) {
 	if !ok {
 		return attachment.Unknown, "neither a record nor the runtime's cache knows it"
 	}
-	if !f.onHost {
-		return attachment.Unknown, "not recorded, and this is not the host's mount namespace"
+	if e.NetNS == "" {
+		return attachment.Unknown, "not recorded, and its cache entry names no netns (libcni before 1.2)"
+	}
+	if !f.onHost || strings.HasPrefix(e.NetNS, "/proc/") {
+		return attachment.Unknown, "not recorded, and its netns path may mean something else here"
 	}
 	_, err := kernel.NamespaceAt(e.NetNS)
 	switch {
 	case err == nil:
 		return attachment.Live, "not recorded, and the netns of its cache entry is there"
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, kernel.ErrNotNetns):
+	case errors.Is(err, kernel.ErrNotNetns), errors.Is(err, fs.ErrNotExist) && isDir(filepath.Dir(e.NetNS)):
 		return attachment.Dead, "not recorded, and the netns of its cache entry is gone"
 	}
 	return attachment.Unknown, "not recorded, and the netns of its cache entry cannot be read"
+}
+
+// isDir tells a netns that is gone from a place where netns are kept that is
+// not to be seen from here, as in a pod.
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
 }

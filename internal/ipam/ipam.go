@@ -91,10 +91,10 @@ func read(path string, ip netip.Addr) (attachment.Reservation, bool) {
 	return attachment.Reservation{Address: ip, ContainerID: id, IfName: strings.TrimSpace(ifName), File: path}, id != ""
 }
 
-// Release removes the reservations of a network that want selects, under
+// Release removes the reservations of a network that want selects of all, under
 // host-local's own lock, each read once more under it. last_reserved_ip stays, so that an address does not come round
 // again at once.
-func (c Config) Release(network string, want func(attachment.Reservation) bool) (released []attachment.Reservation, err error) {
+func (c Config) Release(network string, want func([]attachment.Reservation) []attachment.Reservation) (released []attachment.Reservation, err error) {
 	if c.Type != HostLocal {
 		return nil, nil
 	}
@@ -109,10 +109,7 @@ func (c Config) Release(network string, want func(attachment.Reservation) bool) 
 	defer unlock()
 	all, err := c.List(network)
 	errs := []error{err}
-	for _, r := range all {
-		if !want(r) {
-			continue
-		}
+	for _, r := range want(all) {
 		if err := os.Remove(r.File); err != nil {
 			errs = append(errs, fmt.Errorf("release %s: %w", r, err))
 			continue
@@ -121,6 +118,9 @@ func (c Config) Release(network string, want func(attachment.Reservation) bool) 
 	}
 	return released, errors.Join(errs...)
 }
+
+// ErrLocked says that host-local's lock was not had in time.
+var ErrLocked = errors.New("reservations are locked by another process")
 
 // lockWait bounds the wait for host-local, which holds its lock for milliseconds: the journal is locked meanwhile.
 const lockWait = 2 * time.Second
@@ -143,7 +143,7 @@ func lock(dir string) (unlock func(), err error) {
 	case err = <-got:
 	case <-time.After(lockWait):
 		go func() { <-got; unix.Close(fd) }() // it may still win later: then it lets go at once
-		return nil, fmt.Errorf("reservations in %s are locked by another process for more than %s", dir, lockWait)
+		return nil, fmt.Errorf("%w: %s, for more than %s", ErrLocked, dir, lockWait)
 	}
 	if err != nil {
 		unix.Close(fd)

@@ -13,6 +13,12 @@ import (
 
 var mine = attachment.Key{Network: "net1", ContainerID: "c1", IfName: "eth0"}
 
+func everything(all []attachment.Reservation) []attachment.Reservation { return all }
+
+func ofMine(all []attachment.Reservation) []attachment.Reservation {
+	return slices.DeleteFunc(all, func(r attachment.Reservation) bool { return !r.Of(mine) })
+}
+
 func store(t *testing.T, files map[string]string) Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +60,7 @@ func TestReleaseIsExact(t *testing.T) {
 		"last_reserved_ip.0": "10.1.0.2",
 		"notes":              "c1\r\neth0",
 	})
-	released, err := c.Release("net1", func(r attachment.Reservation) bool { return r.Of(mine) })
+	released, err := c.Release("net1", ofMine)
 	if err != nil || len(released) != 3 {
 		t.Fatalf("%v, %v", released, err)
 	}
@@ -62,7 +68,7 @@ func TestReleaseIsExact(t *testing.T) {
 	if got := names(t, c); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
 	}
-	if released, err := c.Release("net1", func(r attachment.Reservation) bool { return r.Of(mine) }); err != nil || len(released) != 0 {
+	if released, err := c.Release("net1", ofMine); err != nil || len(released) != 0 {
 		t.Errorf("a second release: %v, %v", released, err)
 	}
 }
@@ -72,14 +78,14 @@ func TestSymlinksAreLeftAlone(t *testing.T) {
 	if err := os.Symlink("notes", filepath.Join(c.DataDir, "net1", "10.1.0.9")); err != nil {
 		t.Fatal(err)
 	}
-	if released, err := c.Release("net1", func(attachment.Reservation) bool { return true }); err != nil || len(released) != 0 {
+	if released, err := c.Release("net1", everything); err != nil || len(released) != 0 {
 		t.Errorf("%v, %v", released, err)
 	}
 }
 
 func TestNoDirectoryIsNoReservation(t *testing.T) {
 	c := Config{Type: HostLocal, DataDir: t.TempDir()}
-	if released, err := c.Release("net1", func(attachment.Reservation) bool { return true }); err != nil || released != nil {
+	if released, err := c.Release("net1", everything); err != nil || released != nil {
 		t.Errorf("%v, %v", released, err)
 	}
 	if files, _ := os.ReadDir(c.DataDir); len(files) != 0 {
@@ -96,7 +102,7 @@ func TestReleaseWaitsForHostLocal(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() {
-		_, err := c.Release("net1", func(r attachment.Reservation) bool { return r.Of(mine) })
+		_, err := c.Release("net1", ofMine)
 		done <- err
 	}()
 	waitForWaiter(t, filepath.Join(c.DataDir, "net1", "lock"))
@@ -117,13 +123,13 @@ func TestReleaseGivesUpWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	released, err := c.Release("net1", func(r attachment.Reservation) bool { return r.Of(mine) })
+	released, err := c.Release("net1", ofMine)
 	if took := time.Since(begun); err == nil || len(released) != 0 || took > 2*lockWait {
 		t.Errorf("after %s: %v, %v", took, released, err)
 	}
 	unlock()
 	// The lost wait gives the lock back as soon as it gets it.
-	if _, err := c.Release("net1", func(r attachment.Reservation) bool { return r.Of(mine) }); err != nil || len(names(t, c)) != 0 {
+	if _, err := c.Release("net1", ofMine); err != nil || len(names(t, c)) != 0 {
 		t.Errorf("%v, left %v", err, names(t, c))
 	}
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -38,10 +39,15 @@ func TestTheWallClockEndsNoGrace(t *testing.T) {
 			}
 			r.Due = then
 			r.Due.BootTime += grace
-			b.put(r)
+			err := b.j.UpdateWithin(t.Context(), patience, func(tx *journal.Tx) error {
+				return errors.Join(tx.EnterBoot(b.Now()), tx.Put(r))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 
 			var due []attachment.Key
-			err := b.j.ViewWithin(t.Context(), patience, func(tx *journal.Tx) (err error) { due, err = tx.Due(b.Now(), 1); return err })
+			err = b.j.ViewWithin(t.Context(), patience, func(tx *journal.Tx) (err error) { due, err = tx.Due(b.Now(), 1); return err })
 			if err != nil || (len(due) == 1) != (c.want == teardown.Examine) {
 				t.Errorf("jump %s, %s for %v: due are %v (%v)", name, c.state, c.passed, due, err)
 			}

@@ -17,6 +17,8 @@ type Env struct {
 	Node   attachment.Node
 	Kernel teardown.Kernel
 	Log    *logrus.Logger
+
+	stuck map[string]bool // host-local directories whose lock was not had
 }
 
 // retry is when a teardown that could not finish is tried again.

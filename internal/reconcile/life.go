@@ -30,6 +30,8 @@ func (e *Env) look(c attachment.Claim) attachment.Sight {
 	}
 	id, err := kernel.NamespaceAt(c.Netns)
 	switch {
+	case err == nil && id != c.NetnsID && c.Node.Mount != e.Node.Mount:
+		s.NetnsUnknown = true // the path of another mount namespace means something else here
 	case err == nil:
 		s.Netns = id
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, kernel.ErrNotNetns):

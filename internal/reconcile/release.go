@@ -1,6 +1,10 @@
 package reconcile
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/ipam"
 	"github.com/backstop-cni/backstop/teardown"
@@ -14,13 +18,27 @@ func Reservations(rec *attachment.Record) ([]attachment.Reservation, error) {
 		return nil, err
 	}
 	all, err := c.List(rec.Network)
-	var mine []attachment.Reservation
+	return held(rec, all), err
+}
+
+// held gives the reservations of a record: of its container and interface, and of
+// its addresses, since the container's id may have come again with another one. Files of host-local's first format name no
+// interface: they count where no other does, as for host-local itself.
+func held(rec *attachment.Record, all []attachment.Reservation) (exact []attachment.Reservation) {
+	var first []attachment.Reservation
 	for _, r := range all {
-		if r.Of(rec.Key) {
-			mine = append(mine, r)
+		switch ips := rec.Addresses(); {
+		case !r.Of(rec.Key), len(ips) > 0 && !slices.Contains(ips, r.Address):
+		case r.IfName == "":
+			first = append(first, r)
+		default:
+			exact = append(exact, r)
 		}
 	}
-	return mine, err
+	if len(exact) == 0 {
+		return first
+	}
+	return exact
 }
 
 // PlanRelease adds the reservations to a plan, behind everything else.
@@ -48,7 +66,18 @@ func (e *Env) release(rec *attachment.Record, out *teardown.Outcome) error {
 	if err != nil || c.Type != ipam.HostLocal || rec.Released {
 		return err
 	}
-	released, err := c.Release(rec.Network, func(r attachment.Reservation) bool { return r.Of(rec.Key) })
+	store := c.DataDir + "/" + rec.Network
+	if e.stuck[store] {
+		return fmt.Errorf("reservations of %s are locked by another process", rec.Network)
+	}
+	released, err := c.Release(rec.Network, func(all []attachment.Reservation) []attachment.Reservation { return held(rec, all) })
+	if errors.Is(err, ipam.ErrLocked) {
+		// One wait is enough: the journal is locked, and pods are waiting for it.
+		if e.stuck == nil {
+			e.stuck = map[string]bool{}
+		}
+		e.stuck[store] = true
+	}
 	for _, r := range released {
 		x := reservation(r)
 		out.Removed = append(out.Removed, x)

@@ -105,7 +105,10 @@ func (e *Env) SweepDead(s *journal.Session) error {
 			return err
 		}
 		keys, err := tx.Soonest(e.Node.Now, deadLooked)
-		for _, k := range keys {
+		for _, k := range append(keys, tx.Some(deadLooked)...) {
+			if slices.Contains(dead, k) {
+				continue
+			}
 			r, err := tx.Get(k)
 			if err == nil && r != nil && len(dead) < deadTorn && r.State != attachment.Owed && r.SameNode(e.Node) &&
 				teardown.Mode(r.Settings.Teardown) != teardown.Never && e.Collectable(r) {
@@ -187,7 +190,7 @@ func (e *Env) PlanSweep(rec *attachment.Record, others []teardown.Other) Swept {
 
 func (e *Env) decideSweep(r *attachment.Record) teardown.SweepAction {
 	in := teardown.SweepInput{State: r.State, Life: e.Life(r.Claim()), SameNode: r.SameNode(e.Node), DeadFor: -1, Grace: r.Settings.Grace,
-		Doubtful: r.Doubtful(), Acknowledged: teardown.Acknowledged(r, cacheEntryThere(r))}
+		Doubtful: r.Doubtful(), Acknowledged: teardown.Acknowledged(r, cacheEntryThere(r)), Claimed: r.Claimed}
 	now := e.Now()
 	if r.Del != nil {
 		in.SinceDel = r.Del.Last.Since(now)

@@ -141,9 +141,17 @@ func (e *Env) settle(rec *attachment.Record, out teardown.Outcome, settle Settle
 		rec.Note(now, "removed %s", x)
 	}
 	err := out.Err
+	if err == nil && out.Plan.Unsettled() {
+		// Whoever's ADD is under way will claim it or not: until that is known the record is needed.
+		rec.LastError, rec.Due = "", e.DueIn(rec)
+		rec.Note(now, "something is left to an attachment that is not recorded: looked at again")
+		e.log(rec.Key, "teardown").Info("something is left to an attachment that is not recorded, a sweep looks again")
+		return
+	}
 	if err == nil {
 		err = journal.Move(rec, settle(rec, out))
 	}
+	rec.Claimed = out.Plan.Count(teardown.Claimed) > 0
 	rec.Due = e.DueIn(rec)
 	if err != nil {
 		rec.LastError = err.Error()

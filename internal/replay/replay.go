@@ -103,7 +103,50 @@ func (p *Replayer) holder(tx *journal.Tx, r *attachment.Record) (string, error) 
 			}
 		}
 	}
-	return "", nil
+	keys, err := tx.ByContainer(r.ContainerID, r.IfName)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range keys {
+		// The rest of the list would remove the interface that another network put in the place of this one.
+		if o, err := tx.Get(k); err == nil && o != nil && k != r.Key && p.Env.Life(o.Claim()) != attachment.Dead {
+			return k.String(), nil
+		}
+	}
+	return p.unrecorded(r), nil
+}
+
+// unrecorded looks for a pod that the journal does not know, or not yet: a host route to the address
+// over a link that is not this attachment's, or a new interface in the place of the one that was torn down.
+func (p *Replayer) unrecorded(r *attachment.Record) string {
+	for _, ip := range r.IPs {
+		rt, err := p.Env.Kernel.RouteTo(ip)
+		if err != nil {
+			return "whoever the kernel would not tell of: " + err.Error()
+		}
+		if rt != nil && rt.Dst == ip.String() && rt.Type == "" && !r.OwnLink(rt.Oif) && !r.Holds(attachment.Resource{Kind: attachment.KindRoute, Route: rt}) {
+			return fmt.Sprintf("whoever is behind link %d, over which its host route leaves", rt.Oif)
+		}
+	}
+	netns := p.livingNetns(r)
+	if netns == "" {
+		return ""
+	}
+	pod, _, err := kernel.OpenPod(netns, p.Env.Node)
+	if err != nil {
+		return ""
+	}
+	defer pod.Close()
+	l, err := pod.LinkByName(r.IfName)
+	if err != nil || l == nil {
+		return ""
+	}
+	for _, x := range r.Pod {
+		if x.Link != nil && x.Link.Name == r.IfName && x.Link.Index != l.Index {
+			return "a newer interface of the same container, which is not recorded yet"
+		}
+	}
+	return ""
 }
 
 // Run replays what Plan found ready, one after the other, and settles the
@@ -114,6 +157,7 @@ func (p *Replayer) Run(ctx context.Context, planned []Result) ([]Result, error) 
 		return planned, err
 	}
 	defer unlock()
+	p.clear()
 	for i := range planned {
 		if ctx.Err() != nil {
 			break
@@ -127,6 +171,18 @@ func (p *Replayer) Run(ctx context.Context, planned []Result) ([]Result, error) 
 	}
 	return planned, ctx.Err()
 }
+
+// clear removes the private directories of replays that were killed. Nobody else
+// has one now.
+func (p *Replayer) clear() {
+	stale, _ := filepath.Glob(filepath.Join(filepath.Dir(p.Journal.Path()), privatePrefix+"*"))
+	for _, dir := range stale {
+		os.RemoveAll(dir)
+	}
+}
+
+// privatePrefix begins the names of the private cache directories.
+const privatePrefix = "replay-"
 
 // owed reads the record again, with who holds its address by now: pods may have
 // started since the plan. nil when there is nothing to do, or no more.
@@ -182,7 +238,7 @@ func (p *Replayer) del(ctx context.Context, rec *attachment.Record) error {
 	if err != nil {
 		return fmt.Errorf("read the recorded list of %s: %w", rec.Key, err)
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(p.Journal.Path()), "replay-")
+	dir, err := os.MkdirTemp(filepath.Dir(p.Journal.Path()), privatePrefix)
 	if err != nil {
 		return fmt.Errorf("make private cache directory: %w", err)
 	}

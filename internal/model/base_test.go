@@ -1,0 +1,139 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+type addr = netip.Addr
+
+// baseScript is the node's own network and the bystanders. dummy links do not exist on every kernel: veths stand in.
+const baseScript = `
+link add uplink type veth peer name uplinkpeer
+link set uplink up
+link set uplinkpeer up
+link add eni2 type veth peer name eni2peer
+link set eni2 up
+link set eni2peer up
+link add eni3 type veth peer name eni3peer
+link set eni3 up
+link set eni3peer up
+link add cni0 type bridge
+link set cni0 address 02:00:00:00:00:01
+link set cni0 up
+addr add 10.3.0.1/24 dev cni0
+addr add 172.16.0.1/24 dev uplink
+addr add 172.16.2.1/24 dev eni2
+addr add 172.16.3.1/24 dev eni3
+route add default via 172.16.2.254 dev eni2 table 102
+route add default via 172.16.3.254 dev eni3 table 103
+route add default via 172.16.0.254 dev uplink
+rule add pref 1024 fwmark 0x80/0x80 lookup main
+rule add pref 1536 from 172.16.2.1 lookup 102
+rule add pref 512 to 10.1.0.0/24 lookup main
+rule add pref 1536 from 10.1.0.8/29 lookup 102
+rule add pref 512 to 10.1.0.100 lookup main
+rule add pref 1536 from 10.1.0.100 lookup 103
+rule add pref 10 iif uplink lookup 102
+rule add pref 512 to fd00:6::/64 lookup main
+rule add pref 512 to fd00:6::100 lookup main
+route add fd00:6::100 dev uplink
+route add 10.1.0.100 dev uplink
+route add 10.4.0.100 dev uplink
+route add blackhole 10.4.0.0/16
+neigh add 10.4.0.10 lladdr 02:00:00:00:00:10 dev uplink nud permanent
+neigh add 10.3.0.10 lladdr 02:00:00:00:00:11 dev cni0 nud permanent
+link add eni0123456789 address ee:ee:ee:ee:ee:ee type veth peer name tap0
+link set eni0123456789 up
+link add vbrport type veth peer name vbrpeer
+link set vbrport master cni0 up
+`
+
+// dressBase empties the node's kernel and makes the base anew.
+func (w *world) dressBase() error {
+	if err := w.wipe(func(*item) bool { return false }); err != nil {
+		return err
+	}
+	if err := ip(strings.Split(strings.TrimSpace(baseScript), "\n")...); err != nil {
+		return err
+	}
+	if out, err := exec.Command("bridge", "fdb", "add", "02:00:00:00:00:12", "dev", "vbrport", "master", "static").CombinedOutput(); err != nil {
+		return fmt.Errorf("bridge fdb add: %w: %s", err, out)
+	}
+	for name, into := range map[string]*int{"uplink": &w.uplink, "cni0": &w.bridge} {
+		l, err := w.nl.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		*into = l.Attrs().Index
+	}
+	return nil
+}
+
+// wipe removes from the kernel what a reboot would, but what is kept.
+func (w *world) wipe(keep func(*item) bool) error {
+	l, err := list()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, kind := range []string{"rule", "link", "route"} {
+		for text, it := range l.items {
+			if it.kind != kind || keep(it) {
+				continue
+			}
+			switch kind {
+			case "link":
+				if it.name != "lo" {
+					errs = append(errs, w.unlink(it.index))
+				}
+			case "rule":
+				if it.prio == 0 || it.prio >= 32766 {
+					continue
+				}
+				for range l.count[text] {
+					errs = append(errs, delRaw(unix.RTM_DELRULE, it))
+				}
+			case "route":
+				errs = append(errs, delRaw(unix.RTM_DELROUTE, it))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unlink deletes a link that may have gone with its peer.
+func (w *world) unlink(index int) error {
+	err := w.nl.LinkDel(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}})
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
+// ip runs lines of ip's words.
+func ip(lines ...string) error {
+	for _, family := range []string{"-4", "-6"} {
+		some := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.Contains(l, "fd00:") != (family == "-6") })
+		if len(some) == 0 {
+			continue
+		}
+		cmd := exec.Command("ip", family, "-batch", "-")
+		cmd.Stdin = strings.NewReader(strings.Join(some, "\n") + "\n")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %s -batch: %w: %s", family, err, out)
+		}
+	}
+	return nil
+}
+
+func isGone(err error) bool {
+	return errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENXIO)
+}
