@@ -47,6 +47,10 @@ tools: ## build cnitool and the reference plugins for the scenarios
 bench: deps build ## ADD and DEL as ratios against the reference plugin tuning, in the same run (root)
 	@$(MAKE) --no-print-directory -C conformance bench
 
+.PHONY: soak
+soak: deps ## random lives of pods against a model, 20,000 operations on the real kernel; SEED=N to choose (root)
+	go test -count=1 -timeout 60m -v -run TestModel ./internal/model -seed=$(or $(SEED),$(shell date +%s)) -operations=20000 -nodes=2
+
 .PHONY: check
 check: fmt vet lint race ## what a change must pass before review, besides `make test`
 

@@ -13,6 +13,11 @@ const mainTable = 254 // RT_TABLE_MAIN
 // holds, when the newcomer has one with the same selector and another table that nobody else holds, or when its
 // prevResult says that its rules lead elsewhere; and a route over another record's own link.
 func Newcomer(r *attachment.Record, others []Other) (found []attachment.Resource) {
+	// One of another boot has nothing in this kernel, and of one that is owed all but what was claimed is gone: what looks like theirs
+	// nobody would remove for them.
+	others = slices.DeleteFunc(slices.Clone(others), func(o Other) bool {
+		return !o.Record.SameNode(r.Node) || (o.Record.State == attachment.Owed && !o.Record.Claimed)
+	})
 	held := func(x attachment.Resource) bool {
 		return slices.ContainsFunc(others, func(o Other) bool { return o.Record.Holds(x) })
 	}
@@ -21,7 +26,7 @@ func Newcomer(r *attachment.Record, others []Other) (found []attachment.Resource
 	said := func(x attachment.Rule) bool { return len(tables) > 0 && x.Src != "" && x.Table != mainTable }
 	merelyFound := func(x attachment.Resource) bool {
 		switch {
-		case x.Share != attachment.Own:
+		case x.Share != attachment.Own, x.Superseded: // what an earlier ADD of its own had is its own
 			return false
 		case x.Rule != nil:
 			if !held(x) {

@@ -17,6 +17,12 @@ func TestNewcomer(t *testing.T) {
 	reused := veth("veth3", 12)
 	old := record("old", "10.0.0.2", own(a), own(to), own(stale), own(aRt))
 	third := record("third", "10.0.0.2", own(mine))
+	owed := record("owed", "10.0.0.2", own(a), own(stale), own(aRt))
+	owed.State = attachment.Owed
+	otherBoot := record("boot", "10.0.0.2", own(a), own(stale), own(aRt))
+	otherBoot.Node.Now.BootID = "b0"
+	superseded := own(stale)
+	superseded.Superseded = true
 
 	for name, c := range map[string]struct {
 		others      []Other
@@ -71,6 +77,16 @@ func TestNewcomer(t *testing.T) {
 			result: `{"interfaces":[{"name":"eth0","mac":"200","sandbox":"/n"}]}`,
 			has:    []attachment.Resource{own(stale), own(mine)},
 			keeps:  []attachment.Resource{own(stale), own(mine)},
+		},
+		"what a clean one and one of another boot had is nobody's": {
+			others: []Other{dead(owed), dead(otherBoot)},
+			has:    []attachment.Resource{own(b), own(stale), own(mine), own(aRt)},
+			keeps:  []attachment.Resource{own(b), own(stale), own(mine), own(aRt)},
+		},
+		"what it had by an earlier ADD is its own": {
+			others: []Other{dead(old)},
+			has:    []attachment.Resource{own(mine), superseded},
+			keeps:  []attachment.Resource{own(mine), superseded},
 		},
 		"its own rule is of another priority": {
 			others: []Other{dead(old)},
