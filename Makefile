@@ -48,8 +48,9 @@ bench: deps build ## ADD and DEL as ratios against the reference plugin tuning, 
 	@$(MAKE) --no-print-directory -C conformance bench
 
 .PHONY: soak
-soak: deps ## random lives of pods against a model, 20,000 operations on the real kernel; SEED=N to choose (root)
+soak: deps ## the long runs: random lives of pods against a model, 20,000 operations (SEED=N to choose); 10,000 DELs (root)
 	go test -count=1 -timeout 60m -v -run TestModel ./internal/model -seed=$(or $(SEED),$(shell date +%s)) -operations=20000 -nodes=2
+	go test -count=1 -timeout 30m -v -run TestManyDels ./plugin -dels=10000
 
 .PHONY: check
 check: fmt vet lint race ## what a change must pass before review, besides `make test`

@@ -19,6 +19,7 @@ func init() { runtime.LockOSThread() } // as the plugin's main does
 
 // The test binary is the plugin, too: stories and tests start it as a process of its own.
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", noPause)
 	testscript.Main(m, map[string]func(){
 		"backstop": func() {
 			code := Run(os.Stdin, os.Stdout, os.Stderr)
@@ -29,6 +30,9 @@ func TestMain(m *testing.M) {
 		},
 	})
 }
+
+// noPause lets a process under the race detector end at once, instead of a second later.
+const noPause = "atexit_sleep_ms=0"
 
 // statusFile names, in the plugin's environment, a file that gets its /proc/self/status at the end: the most memory that
 // it had is in it. What wait4(2) says of that includes the parent, from before exec.
@@ -55,7 +59,11 @@ func TestStories(t *testing.T) {
 			testnode.Run(t, func(t *testing.T) {
 				cmds := nodescript.Commands(&nodescript.Socket{Path: "/run/primary.sock"})
 				maps.Copy(cmds, nodescript.PluginCommands())
-				testscript.Run(t, testscript.Params{Files: []string{"testdata/stories/" + s.Name()}, Cmds: cmds})
+				testscript.Run(t, testscript.Params{
+					Files: []string{"testdata/stories/" + s.Name()},
+					Cmds:  cmds,
+					Setup: func(env *testscript.Env) error { env.Setenv("GORACE", noPause); return nil },
+				})
 			})
 		})
 	}

@@ -35,7 +35,12 @@ func TestStories(t *testing.T) {
 				cmds := nodescript.Commands(&nodescript.Socket{Path: "/run/primary.sock"})
 				maps.Copy(cmds, nodescript.PluginCommands())
 				cmds["exits"] = nodescript.Command(exits).Func("exits CODE COMMAND...")
-				testscript.Run(t, testscript.Params{Files: []string{"testdata/stories/" + s.Name()}, Cmds: cmds})
+				testscript.Run(t, testscript.Params{
+					Files: []string{"testdata/stories/" + s.Name()},
+					Cmds:  cmds,
+					// A process under the race detector ends at once, instead of a second later.
+					Setup: func(env *testscript.Env) error { env.Setenv("GORACE", "atexit_sleep_ms=0"); return nil },
+				})
 			})
 		})
 	}

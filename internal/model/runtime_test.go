@@ -162,8 +162,9 @@ func (w *world) added(a *att) error {
 	return a.remember()
 }
 
-// absorb gives an attachment what backstop cannot tell from its own at its ADD: foreign rules that have its address, and
-// a dead pod's where nothing says which of them its primary relies on.
+// absorb gives an attachment what backstop cannot tell from its own at its ADD: rules that have its address or its link's
+// name and are foreign, or of an attachment that was never recorded, and a dead pod's where nothing says which of them
+// its primary relies on.
 func (w *world) absorb(a *att, now listing) {
 	for text, it := range now.items {
 		if it.kind != "rule" || a.need[text] || !intersect(it.ips, a.ips) && (it.name == "" || it.name != a.link) {
@@ -173,10 +174,15 @@ func (w *world) absorb(a *att, now listing) {
 		case w.bystanders[text] > 0:
 			delete(w.bystanders, text)
 			a.made[text] = true
-		case !a.net.aws && !a.decided(it, now):
+		case !w.recorded(text), !a.net.aws && !a.decided(it, now):
 			a.made[text] = true
 		}
 	}
+}
+
+// recorded says that an attachment which backstop knows made a thing.
+func (w *world) recorded(text string) bool {
+	return slices.ContainsFunc(w.attachments(), func(o *att) bool { return o.known && o.made[text] })
 }
 
 // decided says that the attachment has a rule of its own in the place of another: with the same selector, and made for it.

@@ -103,7 +103,7 @@ func (w *world) restOfDel(a *att, c call, d delOptions) error {
 	case failed == nil && d.name == "":
 		return a.forget()
 	case failed != nil && d.crio && d.name == "":
-		a.forgotten = a.cached
+		a.forgotten = a.forgotten || a.cached
 		return a.forget()
 	}
 	return nil
