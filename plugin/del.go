@@ -212,6 +212,10 @@ func (c *call) recordNow() *attachment.Record {
 // even if this DEL fails, and CNI_PATH is nowhere else.
 func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe, doubtful bool) {
 	now := c.env.Now()
+	if doubtful && rec.Del != nil && !rec.Doubtful() {
+		rec.Note(now, "DEL under network %s, primary %s", c.key.Network, probe)
+		return // its own DEL came before: what that one began stands
+	}
 	if rec.Del == nil {
 		rec.Del = &attachment.Del{}
 	}
