@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
 	bolt "go.etcd.io/bbolt"
@@ -13,24 +14,39 @@ import (
 // entry is one key of an index bucket. Only by-ip has values, the record's claim;
 // each index is small, since every one is another page of each commit.
 type entry struct {
-	bucket []byte
-	key    []byte
+	bucket, key, value []byte
 }
 
-// entries lists what the indexes hold of a record.
-func entries(r *attachment.Record) []entry {
+func (e entry) sameKey(o entry) bool {
+	return &e.bucket[0] == &o.bucket[0] && bytes.Equal(e.key, o.key)
+}
+
+func (e entry) equal(o entry) bool { return e.sameKey(o) && bytes.Equal(e.value, o.value) }
+
+// entries lists what the indexes hold of a record; nothing of none.
+func entries(r *attachment.Record) ([]entry, error) {
+	if r == nil {
+		return nil, nil
+	}
+	claim, err := r.Claim().Encode()
+	if err != nil {
+		return nil, err
+	}
 	k := []byte(r.Key.String())
 	var out []entry
 	for _, ip := range r.Addresses() {
-		out = append(out, entry{bucketByIP, append(ipPrefix(ip), k...)})
+		out = append(out, entry{bucketByIP, append(ipPrefix(ip), k...), claim})
 	}
 	for _, l := range r.OwnLinks() {
-		out = append(out, entry{bucketByLink, append(linkPrefix(l.Name, l.Index), k...)})
+		out = append(out, entry{bucketByLink, append(linkPrefix(l.Name, l.Index), k...), nil})
 	}
 	for _, name := range r.BareNames() {
-		out = append(out, entry{bucketByLink, append(linkPrefix(name, 0), k...)})
+		out = append(out, entry{bucketByLink, append(linkPrefix(name, 0), k...), nil})
 	}
-	return out
+	if r.Due != (attachment.Moment{}) { // else no sweep has to see it at any time
+		out = append(out, entry{bucketDue, dueKey(r.Due, r.Key), nil})
+	}
+	return out, nil
 }
 
 func ipPrefix(ip netip.Addr) []byte { return append([]byte(ip.String()), 0) }
@@ -45,30 +61,28 @@ func dueKey(at attachment.Moment, k attachment.Key) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(max(at.BootTime, 0))), k.String()...)
 }
 
-func (t *Tx) index(r *attachment.Record) error {
-	value, err := r.Claim().Encode()
+// reindex writes only what differs: a page that is not touched is not written.
+func (t *Tx) reindex(old, r *attachment.Record) error {
+	have, err := entries(old)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries(r) {
-		v := value
-		if &e.bucket[0] != &bucketByIP[0] {
-			v = nil
-		}
-		if err := t.tx.Bucket(e.bucket).Put(e.key, v); err != nil {
-			return fmt.Errorf("index %s: %w", r.Key, err)
+	want, err := entries(r)
+	if err != nil {
+		return err
+	}
+	for _, e := range have {
+		if !slices.ContainsFunc(want, e.sameKey) {
+			if err := t.tx.Bucket(e.bucket).Delete(e.key); err != nil {
+				return fmt.Errorf("remove %s from index: %w", old.Key, err)
+			}
 		}
 	}
-	if r.Due == (attachment.Moment{}) {
-		return nil // no sweep has to see it at any time
-	}
-	return t.tx.Bucket(bucketDue).Put(dueKey(r.Due, r.Key), nil)
-}
-
-func (t *Tx) unindex(r *attachment.Record) error {
-	for _, e := range append(entries(r), entry{bucketDue, dueKey(r.Due, r.Key)}) {
-		if err := t.tx.Bucket(e.bucket).Delete(e.key); err != nil {
-			return fmt.Errorf("remove %s from index: %w", r.Key, err)
+	for _, e := range want {
+		if !slices.ContainsFunc(have, e.equal) {
+			if err := t.tx.Bucket(e.bucket).Put(e.key, e.value); err != nil {
+				return fmt.Errorf("index %s: %w", r.Key, err)
+			}
 		}
 	}
 	return nil

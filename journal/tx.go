@@ -96,31 +96,25 @@ func (t *Tx) Put(r *attachment.Record) error {
 	if err := r.Valid(); err != nil {
 		return err
 	}
-	if err := t.drop(r.Key); err != nil {
-		return err
-	}
 	r.Version = attachment.RecordVersion
 	v, err := r.Encode()
 	if err != nil {
 		return err
 	}
+	old, _ := t.Get(r.Key) // see drop
+	if err := t.reindex(old, r); err != nil {
+		return err
+	}
 	if err := t.tx.Bucket(bucketAttachments).Put([]byte(r.Key.String()), v); err != nil {
 		return fmt.Errorf("store record %s: %w", r.Key, err)
 	}
-	return t.index(r)
+	return nil
 }
 
 // drop removes a record and its index entries, if it is there.
 func (t *Tx) drop(k attachment.Key) error {
-	old, err := t.Get(k)
-	if err != nil {
-		// What cannot be read cannot be unindexed; its entries go with the next rebuild.
-		return t.tx.Bucket(bucketAttachments).Delete([]byte(k.String()))
-	}
-	if old == nil {
-		return nil
-	}
-	if err := t.unindex(old); err != nil {
+	old, _ := t.Get(k) // what cannot be read cannot be unindexed: its entries go with the next rebuild
+	if err := t.reindex(old, nil); err != nil {
 		return err
 	}
 	return t.tx.Bucket(bucketAttachments).Delete([]byte(k.String()))

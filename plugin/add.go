@@ -15,7 +15,7 @@ import (
 )
 
 // cmdAdd records the attachment and passes prevResult on as it came.
-func cmdAdd(args *skel.CmdArgs) error {
+func cmdAdd(args *skel.CmdArgs, rules *kernel.Ahead) error {
 	cfg, cerr := strict(args)
 	if cerr != nil {
 		return cerr
@@ -26,13 +26,12 @@ func cmdAdd(args *skel.CmdArgs) error {
 	if cfg.PrevResult[0] != '{' {
 		return fail(types.ErrInvalidNetworkConfig, "prevResult: want an object", nil)
 	}
-	ahead := kernel.RulesAhead(attachment.ParseResult(cfg.PrevResult).IPs)
 	c, err := open(cfg, args, os.Stderr)
 	if err != nil {
 		return fail(types.ErrIOFailure, "backstop cannot read the node", err)
 	}
 	defer c.close()
-	c.rules = ahead
+	c.rules = rules
 	if err := c.key.Valid(); err != nil {
 		return fail(types.ErrInvalidEnvironmentVariables, err.Error(), nil)
 	}

@@ -28,10 +28,16 @@ const (
 // Run serves the verb that the environment names and gives the exit code. The
 // caller's goroutine must be locked to the main thread since the start of the process.
 func Run(stdin io.Reader, stdout, stderr io.Writer) int {
+	deepStack(false)
 	if os.Getenv("CNI_COMMAND") == "DEL" {
 		return runDel(stdin, stdout, stderr)
 	}
-	funcs := skel.CNIFuncs{Add: cmdAdd, Check: cmdCheck, GC: cmdGC, Status: cmdStatus,
+	var rules *kernel.Ahead
+	if os.Getenv("CNI_COMMAND") == "ADD" {
+		rules = kernel.RulesAhead()
+	}
+	add := func(args *skel.CmdArgs) error { return cmdAdd(args, rules) }
+	funcs := skel.CNIFuncs{Add: add, Check: cmdCheck, GC: cmdGC, Status: cmdStatus,
 		Del: func(*skel.CmdArgs) error { return nil }} // DEL does not go through skel: docs/decisions
 	about := "backstop " + version.Version + ", a chained CNI plugin that remembers and tears down: place it last in a conflist"
 	if err := skel.PluginMainFuncsWithError(funcs, cniversion.All, about); err != nil {

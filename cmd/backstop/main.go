@@ -1,3 +1,6 @@
+// A pod's start waits for this process: it is too short to follow a CPU limit that changes.
+//go:debug updatemaxprocs=0
+
 // Command backstop is a chained CNI plugin, placed last in a conflist.
 package main
 

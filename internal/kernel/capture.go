@@ -43,13 +43,15 @@ func Capture(host Host, t Target) (Captured, error) {
 			c.IPs = t.Result.IPs
 		}
 	}
+	t.Rules.only(c.IPs)
 	c.hostLinks()
 	own := c.ownLinks()
-	c.rules(own)
-	c.routes(own)
 	for _, l := range own {
 		c.neighbours(l)
 	}
+	c.routes(own)
+	c.rules(own)
+	c.routesByRule()
 	return c.Captured, errors.Join(c.errs...)
 }
 
@@ -190,17 +192,11 @@ func (c *capture) rules(own []attachment.Link) {
 // routes takes those over own links, and those to the pod's addresses alone,
 // wherever they lead.
 func (c *capture) routes(own []attachment.Link) {
-	names := map[int]string{}
-	add := func(r attachment.Route) {
-		r.Dev = names[r.Oif]
-		c.add(attachment.Resource{Kind: attachment.KindRoute, Share: attachment.Own, Route: &r})
-	}
 	for _, l := range own {
-		names[l.Index] = l.Name
 		rs, err := c.host.RoutesOver(l.Index)
 		c.failed(err)
 		for _, r := range rs {
-			add(r)
+			c.addRoute(r)
 		}
 	}
 	for _, ip := range c.IPs {
@@ -209,18 +205,32 @@ func (c *capture) routes(own []attachment.Link) {
 		}
 		r, err := c.host.RouteTo(ip)
 		if !c.failed(err) && r != nil && r.Dst == ip.String() && c.ours(*r) {
-			add(*r)
+			c.addRoute(*r)
 		}
 	}
+}
+
+// routesByRule takes those to the pod's addresses in the tables that only its
+// rules reach.
+func (c *capture) routesByRule() {
 	for _, t := range c.tables() {
 		rs, err := c.host.RoutesIn(t)
 		c.failed(err)
 		for _, r := range rs {
 			if slices.ContainsFunc(c.IPs, func(ip netip.Addr) bool { return r.Dst == ip.String() }) && c.ours(r) {
-				add(r)
+				c.addRoute(r)
 			}
 		}
 	}
+}
+
+func (c *capture) addRoute(r attachment.Route) {
+	for _, l := range c.ownLinks() {
+		if l.Index == r.Oif {
+			r.Dev = l.Name
+		}
+	}
+	c.add(attachment.Resource{Kind: attachment.KindRoute, Share: attachment.Own, Route: &r})
 }
 
 func (c *capture) hasRouteTo(ip netip.Addr) bool {

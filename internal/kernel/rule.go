@@ -28,18 +28,18 @@ const (
 // Rules reads the rules that the filter selects, of both families, in the
 // kernel's order.
 func (h *Handle) Rules(f attachment.RuleFilter) ([]attachment.Rule, error) {
-	return h.rules(func(m []byte) bool { return matches(f, false, m) })
-}
-
-func (h *Handle) rules(want func([]byte) bool) ([]attachment.Rule, error) {
 	var out []attachment.Rule
-	// AF_UNSPEC walks all families in one dump, multicast routing's among them.
-	err := h.dump(unix.RTM_GETRULE, unix.RTM_NEWRULE, func() { out = nil }, func(m []byte) {
-		if want(m) {
+	err := h.dumpRules(func() { out = nil }, func(m []byte) {
+		if matches(f, false, m) {
 			out = append(out, parseRule(m))
 		}
-	}, make([]byte, ruleHeader))
-	return out, describe("list rules", err)
+	})
+	return out, err
+}
+
+func (h *Handle) dumpRules(reset func(), fn func([]byte)) error {
+	// AF_UNSPEC walks all families in one dump, multicast routing's among them.
+	return describe("list rules", h.dump(unix.RTM_GETRULE, unix.RTM_NEWRULE, reset, fn, make([]byte, ruleHeader)))
 }
 
 // matches applies a filter to a dumped rule; anyLink takes every rule that is for
