@@ -3,10 +3,12 @@ package model
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -83,39 +85,69 @@ func (w *world) wipe(keep func(*item) bool) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, kind := range []string{"rule", "link", "route"} {
-		for text, it := range l.items {
-			if it.kind != kind || keep(it) {
-				continue
-			}
-			switch kind {
-			case "link":
-				if it.name != "lo" {
-					errs = append(errs, w.unlink(it.index))
-				}
-			case "rule":
-				if it.prio == 0 || it.prio >= 32766 {
-					continue
-				}
-				for range l.count[text] {
-					errs = append(errs, delRaw(unix.RTM_DELRULE, it))
-				}
-			case "route":
-				errs = append(errs, delRaw(unix.RTM_DELROUTE, it))
-			}
+	errs := []error{wipeRules(l, keep), unlinkAll(l, keep)}
+	for _, it := range l.items {
+		if it.kind == "route" && !keep(it) {
+			errs = append(errs, sendRaw(unix.RTM_DELROUTE, it))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// unlink deletes a link that may have gone with its peer.
-func (w *world) unlink(index int) error {
-	err := w.nl.LinkDel(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}})
-	if isGone(err) {
-		return nil
+// unlinkAll deletes links, all at once: each of them waits for the kernel far longer than it works. One may have gone
+// with its peer.
+func unlinkAll(l listing, keep func(*item) bool) error {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for _, it := range l.items {
+		if it.kind != "link" || it.name == "lo" || keep(it) {
+			continue
+		}
+		group.Go(func() {
+			err := netlink.LinkDel(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: it.index}})
+			if !isGone(err) {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
 	}
-	return err
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// wipeRules removes all rules and makes those anew that are kept: a request to delete one takes the first that has what
+// it names, and there may be others.
+func wipeRules(l listing, keep func(*item) bool) error {
+	for now := l; ; {
+		left := 0
+		for _, it := range now.items {
+			if it.kind == "rule" && it.prio > 0 && it.prio < 32766 {
+				left++
+				if err := sendRaw(unix.RTM_DELRULE, it); err != nil {
+					return err
+				}
+			}
+		}
+		if left == 0 {
+			break
+		}
+		var err error
+		if now, err = list(); err != nil {
+			return err
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(l.items)) {
+		if it := l.items[text]; it.kind == "rule" && it.prio > 0 && it.prio < 32766 && keep(it) {
+			for range l.count[text] {
+				if err := sendRaw(unix.RTM_NEWRULE, it); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // ip runs lines of ip's words.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -22,7 +23,9 @@ type item struct {
 	ips   []netip.Addr // of a rule's selectors, whole addresses only; of a route's destination
 	prio  uint32
 	table uint32
-	plain bool // a rule that selects by one address and nothing else
+	plain bool   // a rule that selects by one address and nothing else
+	from  bool   // a rule with a source
+	match string // what a rule selects, and its priority
 	raw   []byte
 }
 
@@ -38,12 +41,12 @@ func (l listing) has(text string) bool { return l.count[text] > 0 }
 // what the kernel makes and removes by itself.
 func list() (listing, error) {
 	l := listing{items: map[string]*item{}, count: map[string]int{}}
-	for _, d := range []struct {
+	for i, d := range []struct {
 		ask, answer uint16
 		body        nl.NetlinkRequestData
 		parse       func([]byte) *item
 	}{
-		{unix.RTM_GETLINK, unix.RTM_NEWLINK, nl.NewIfInfomsg(unix.AF_UNSPEC), linkItem},
+		{unix.RTM_GETLINK, unix.RTM_NEWLINK, message(withoutStats), linkItem},
 		{unix.RTM_GETRULE, unix.RTM_NEWRULE, header(unix.AF_UNSPEC), ruleItem},
 		{unix.RTM_GETROUTE, unix.RTM_NEWROUTE, header(unix.AF_INET), routeItem},
 		{unix.RTM_GETROUTE, unix.RTM_NEWROUTE, header(unix.AF_INET6), routeItem},
@@ -55,7 +58,7 @@ func list() (listing, error) {
 			return l, fmt.Errorf("dump %d: %w", d.ask, err)
 		}
 		for _, m := range msgs {
-			if it := d.parse(m); it != nil {
+			if it := parsed[i].get(m, d.parse); it != nil {
 				l.items[it.text] = it
 				l.count[it.text]++
 			}
@@ -63,6 +66,32 @@ func list() (listing, error) {
 	}
 	return l, nil
 }
+
+// parsed keeps what the messages of each dump mean: most of a listing is as it was the last time.
+var parsed [6]cache
+
+type cache struct {
+	mu    sync.Mutex
+	items map[string]*item
+}
+
+func (c *cache) get(m []byte, parse func([]byte) *item) *item {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	it, known := c.items[string(m)]
+	if !known {
+		it = parse(m)
+		if c.items == nil || len(c.items) > 1<<14 {
+			c.items = map[string]*item{}
+		}
+		c.items[string(m)] = it
+	}
+	return it
+}
+
+// withoutStats asks for links without their counters, which change: struct ifinfomsg, and IFLA_EXT_MASK with
+// RTEXT_FILTER_SKIP_STATS (linux/rtnetlink.h).
+var withoutStats = append(make([]byte, unix.SizeofIfInfomsg), nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(1<<3)).Serialize()...)
 
 // header is a message header of 12 bytes that names a family: rtmsg, fib_rule_hdr and ndmsg all begin with it.
 type header byte
@@ -159,8 +188,9 @@ func ruleItem(m []byte) *item {
 		others += fmt.Sprintf(" suppress %d", suppress)
 	}
 	it.plain = len(it.ips) == 1 && it.name == "" && others == "" && m[3] == 0
-	it.text = fmt.Sprintf("rule%d %d: from %s to %s iif %q lookup %d tos %d action %d proto %x %s",
-		family(m[0]), it.prio, src, dst, it.name, it.table, m[3], m[7], a[unix.FRA_PROTOCOL], others)
+	it.from = srcIP.IsValid()
+	it.match = fmt.Sprintf("rule%d %d: from %s to %s iif %q tos %d action %d %s", family(m[0]), it.prio, src, dst, it.name, m[3], m[7], others)
+	it.text = fmt.Sprintf("%s lookup %d proto %x", it.match, it.table, a[unix.FRA_PROTOCOL])
 	return it
 }
 

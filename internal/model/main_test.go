@@ -6,15 +6,18 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/backstop-cni/backstop/internal/cli"
 	"github.com/backstop-cni/backstop/plugin"
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 1, "seed of the first run; each run after it has the next one")
-	opsFlag   = flag.Int("operations", 0, "how many operations, in whole runs; 0: as many as a short test has time for")
-	nodesFlag = flag.Int("nodes", 1, "how many nodes play at the same time")
+	seedFlag   = flag.Uint64("seed", 1, "seed of the first run; each run after it has the next one")
+	opsFlag    = flag.Int("operations", 0, "how many operations, in whole runs; 0: as many as a short test has time for")
+	onlyFlag   = flag.String("only", "", "numbers of the operations to play, with commas between; all if empty")
+	shrinkFlag = flag.Duration("shrink", time.Minute, "how long to look for a shorter run that fails, too")
+	nodesFlag  = flag.Int("nodes", 1, "how many nodes play at the same time")
 )
 
 func init() { runtime.LockOSThread() } // as the programs' mains do

@@ -43,8 +43,11 @@ func playRuns(t *testing.T, seed uint64) {
 		if wanted > 0 && sum.operations >= wanted || wanted == 0 && time.Since(start) > shortTime {
 			break
 		}
-		ops := plan(seed)
-		f, err := playRun(seed, ops)
+		ops, err := only(plan(seed), *onlyFlag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := playRun(seed, ops, settleTime)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +55,11 @@ func playRuns(t *testing.T, seed uint64) {
 		sum.operations += len(ops)
 		if f != nil {
 			sum.add(f.err)
-			t.Errorf("seed %d: %v\nreplay it: go test ./internal/model -run '^TestModel$' -seed=%d -operations=1\n%s", seed, f.err, seed, f.story())
+			const again = "go test ./internal/model -run '^TestModel$' -operations=1"
+			t.Errorf("seed %d: %v\nplay it again: %s -seed=%d\n%s", seed, f.err, again, seed, f.story())
+			if few, f := shrink(seed, ops, f, *shrinkFlag); len(few) < len(ops) {
+				t.Errorf("shorter: %s -seed=%d -only=%s\n%v\n%s", again, seed, numbers(few), f.err, f.story())
+			}
 		}
 	}
 	took := time.Since(start)
@@ -80,10 +87,11 @@ func (s *tally) add(err error) {
 
 // failure is a run that went wrong.
 type failure struct {
-	err   error
-	trace []string
-	log   string
-	open  string // records, and the stories of those that the failure may be about
+	err    error
+	played int // operations
+	trace  []string
+	log    string
+	open   string // records, and the stories of those that the failure may be about
 }
 
 // lastLines is how much of a run a failure shows.
@@ -96,30 +104,32 @@ func (f *failure) story() string {
 func tail(lines []string, n int) string { return strings.Join(lines[max(0, len(lines)-n):], "\n") }
 
 // playRun plays one list of operations on a new world. The error says that the node itself could not be made.
-func playRun(seed uint64, ops []op) (*failure, error) {
+func playRun(seed uint64, ops []op, settleTime time.Duration) (*failure, error) {
 	w, err := newWorld(seed)
 	if err != nil {
 		return nil, err
 	}
 	defer w.end()
-	if err := w.playAll(ops); err != nil {
-		log, _ := os.ReadFile(logFile)
-		open, _, _ := w.ctl("list")
-		return &failure{err, w.trace, string(log), open + w.stories(err.Error())}, nil
+	w.settleTime = settleTime
+	played, err := w.playAll(ops)
+	if err == nil {
+		return nil, nil
 	}
-	return nil, nil
+	log, _ := os.ReadFile(logFile)
+	open, _, _ := w.ctl("list")
+	return &failure{err, played, w.trace, string(log), w.said + open + w.stories(err.Error())}, nil
 }
 
-func (w *world) playAll(ops []op) error {
+func (w *world) playAll(ops []op) (played int, err error) {
 	for i, o := range ops {
-		if err := w.play(i, o); err != nil {
-			return err
+		if err := w.play(o); err != nil {
+			return i + 1, err
 		}
 	}
 	w.note("all settles")
 	if err := w.settle(); err != nil {
-		return err
+		return len(ops), err
 	}
 	w.note("all pods end")
-	return w.farewell()
+	return len(ops), w.farewell()
 }

@@ -9,13 +9,12 @@ import (
 // op is one operation. What it decides follows from r and from the world it meets, so that a list of operations can
 // be cut and still be played.
 type op struct {
+	n    int // its place in the run
 	kind *kind
 	slot int
 	r    uint64
 	rand *rand.Rand // made of r anew each time the operation is played
 }
-
-func (o *op) String() string { return fmt.Sprintf("%s(slot %d, %#x)", o.kind.name, o.slot, o.r) }
 
 // chance is true in so many of a hundred cases.
 func (o *op) chance(percent int) bool { return o.rand.IntN(100) < percent }
@@ -52,7 +51,7 @@ var kinds = []kind{
 }
 
 // runLength is how many operations make a run.
-const runLength = 120
+const runLength = 200
 
 // plan makes a run's operations from its seed.
 func plan(seed uint64) (ops []op) {
@@ -61,13 +60,13 @@ func plan(seed uint64) (ops []op) {
 	for _, k := range kinds {
 		total += k.weight
 	}
-	for range runLength {
-		n := r.IntN(total)
+	for n := range runLength {
+		w := r.IntN(total)
 		i := 0
-		for ; n >= kinds[i].weight; i++ {
-			n -= kinds[i].weight
+		for ; w >= kinds[i].weight; i++ {
+			w -= kinds[i].weight
 		}
-		ops = append(ops, op{kind: &kinds[i], slot: r.IntN(1000), r: r.Uint64()})
+		ops = append(ops, op{n: n, kind: &kinds[i], slot: r.IntN(1000), r: r.Uint64()})
 	}
 	return ops
 }
@@ -91,10 +90,10 @@ func (w *world) begin(seed uint64) {
 }
 
 // play plays one operation and judges the node after it.
-func (w *world) play(i int, o op) error {
+func (w *world) play(o op) error {
 	o.rand = rand.New(rand.NewPCG(o.r, 3))
 	s := w.slots[o.slot%len(w.slots)]
-	w.note("%d %s %s", i, o.kind.name, s.name)
+	w.note("%d %s %s", o.n, o.kind.name, s.name)
 	if err := o.kind.play(w, &o, s); err != nil {
 		return err
 	}

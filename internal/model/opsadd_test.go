@@ -102,6 +102,11 @@ func (w *world) delDuringAdd(o *op, s *slot) error {
 		if err != nil || !began {
 			return err
 		}
+		now, err := list()
+		if err != nil {
+			return err
+		}
+		w.absorb(a, now)
 		if err := w.chainDel(a, delOptions{netns: "own", during: true}); err != nil {
 			return err
 		}

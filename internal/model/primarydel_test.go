@@ -85,7 +85,7 @@ func (w *world) delRulesOf(a *att) error {
 	}
 	for _, it := range l.items {
 		if it.kind == "rule" && a.wants(it) && (it.name == "" || !renewed) {
-			err = errors.Join(err, delRaw(unix.RTM_DELRULE, it))
+			err = errors.Join(err, sendRaw(unix.RTM_DELRULE, it))
 		}
 	}
 	return err

@@ -90,23 +90,26 @@ func (w *world) delByAddress(ips []netip.Addr, table uint32) error {
 		}
 		switch {
 		case it.kind == "rule" && it.plain && (it.prio == 512 || it.prio == 1536 && it.table == table):
-			err = errors.Join(err, delRaw(unix.RTM_DELRULE, it))
+			err = errors.Join(err, sendRaw(unix.RTM_DELRULE, it))
 		case it.kind == "route" && it.table == unix.RT_TABLE_MAIN && it.raw[7] == unix.RTN_UNICAST:
-			err = errors.Join(err, delRaw(unix.RTM_DELROUTE, it))
+			err = errors.Join(err, sendRaw(unix.RTM_DELROUTE, it))
 		}
 	}
 	return err
 }
 
-// delRaw sends what was dumped back, as often as it was there.
-func delRaw(verb int, it *item) error {
+// sendRaw sends what was dumped back, to delete it or to make it again.
+func sendRaw(verb int, it *item) error {
 	req := nl.NewNetlinkRequest(verb, unix.NLM_F_ACK)
+	if verb == unix.RTM_NEWRULE {
+		req.Flags |= unix.NLM_F_CREATE
+	}
 	body := slices.Clone(it.raw)
 	nl.NativeEndian().PutUint32(body[8:], 0)
 	req.AddData(message(body))
 	_, err := req.Execute(unix.NETLINK_ROUTE, 0)
-	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("delete %s: %w", it.text, err)
+	if err != nil && !isGone(err) {
+		return fmt.Errorf("message %d for %s: %w", verb, it.text, err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"golang.org/x/sys/unix"
 )
 
 // call is one call of the plugin.
@@ -174,7 +175,11 @@ func (w *world) absorb(a *att, now listing) {
 		case w.bystanders[text] > 0:
 			delete(w.bystanders, text)
 			a.made[text] = true
-		case !w.recorded(text), !a.net.aws && !a.decided(it, now):
+		case !w.recorded(text):
+			a.made[text] = true
+		case a.net.aws && it.from && it.table != unix.RT_TABLE_MAIN:
+			// its prevResult says to which table its rules lead
+		case !a.decided(it, now):
 			a.made[text] = true
 		}
 	}
@@ -189,7 +194,7 @@ func (w *world) recorded(text string) bool {
 func (a *att) decided(it *item, now listing) bool {
 	for text := range a.need {
 		mine := now.items[text]
-		if mine != nil && mine.kind == "rule" && !a.found[text] && mine.prio == it.prio && mine.name == it.name && slices.Equal(mine.ips, it.ips) {
+		if mine != nil && !a.found[text] && mine.match != "" && mine.match == it.match {
 			return true
 		}
 	}

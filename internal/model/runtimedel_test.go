@@ -33,7 +33,7 @@ func (w *world) chainDel(a *att, d delOptions) error {
 	if err := w.backstopDel(c, max(d.times, 1), d.during); err != nil {
 		return err
 	}
-	if !d.during && !a.renamed {
+	if !d.during && d.name == "" {
 		if err := w.afterDel(a, before, c); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (w *world) settle() error {
 	if err := w.judge(); err != nil {
 		return err
 	}
-	err := testnode.Until(settleTime, func() error {
+	err := testnode.Until(w.settleTime, func() error {
 		if err := w.round(); err != nil {
 			return err
 		}
@@ -51,11 +51,13 @@ func (w *world) settle() error {
 
 // round is what a timer runs on a node.
 func (w *world) round() error {
+	w.said = ""
 	for _, args := range [][]string{{"sweep", "--yes"}, {"replay", "--automatic", "--yes"}, {"gc", "--runtime-cache", "--yes"}} {
 		out, code, err := w.ctl(args...)
 		if err := w.wantCode(args[0]+": "+out, code, err, 0, 3); err != nil {
 			return err
 		}
+		w.said += fmt.Sprintf("%s exits with %d and says\n%s", args[0], code, out)
 	}
 	return nil
 }

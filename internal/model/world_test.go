@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/testnode"
@@ -31,11 +32,16 @@ type world struct {
 	serial     int // of names that are used once
 	boot       int
 	trace      []string
+	traceMu    sync.Mutex
 	lost       []string // what a replay should not have done
 	control    net.Listener
+	said       string        // by the last sweep, replay and gc
+	settleTime time.Duration // within which everything has to come to rest
 }
 
 func (w *world) note(format string, args ...any) {
+	w.traceMu.Lock() // a replay's primary notes, too
+	defer w.traceMu.Unlock()
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }
 
