@@ -99,7 +99,7 @@ func (c *call) place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.
 	if err != nil {
 		return nil, err
 	}
-	found := teardown.Newcomer(rec, others)
+	found := teardown.Newcomer(rec, old, others)
 	rec.Due = c.env.DueIn(rec)
 	rec.Note(now, "ADD recorded: %d resources", len(rec.Resources))
 	for _, x := range found {

@@ -26,6 +26,7 @@ func TestNewcomer(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		others      []Other
+		earlier     *attachment.Record
 		result      string // prevResult
 		has         []attachment.Resource
 		keeps, lets []attachment.Resource
@@ -45,6 +46,12 @@ func TestNewcomer(t *testing.T) {
 			has:    []attachment.Resource{own(stale), own(mine)},
 			keeps:  []attachment.Resource{own(mine)},
 			lets:   []attachment.Resource{own(stale)},
+		},
+		"the other rule is of an earlier ADD of its own": { // so nothing says that the newer one did not make this one
+			others:  []Other{dead(old)},
+			earlier: record("new", "10.0.0.2", own(mine)),
+			has:     []attachment.Resource{own(stale), own(mine)},
+			keeps:   []attachment.Resource{own(stale), own(mine)},
 		},
 		"the primary used the rule that was there": { // "file exists" taken as success
 			others: []Other{dead(old)},
@@ -123,7 +130,7 @@ func TestNewcomer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := record("new", "10.0.0.2", c.has...)
 			r.PrevResult = []byte(c.result)
-			lets := Newcomer(r, c.others)
+			lets := Newcomer(r, c.earlier, c.others)
 			if !reflect.DeepEqual(r.Resources, c.keeps) {
 				t.Errorf("keeps %v\nwant  %v", r.Resources, c.keeps)
 			}

@@ -190,6 +190,9 @@ func (w *world) stories(text string) string {
 				about = about || strings.Contains(text, made)
 			}
 		}
+		for _, ip := range r.Addresses() {
+			about = about || strings.Contains(text, " "+ip.String()+" ")
+		}
 		if !about {
 			return nil
 		}

@@ -106,6 +106,9 @@ func (w *world) delDuringAdd(o *op, s *slot) error {
 		if err != nil {
 			return err
 		}
+		if err := w.lookUp(); err != nil {
+			return err
+		}
 		w.absorb(a, now)
 		if err := w.chainDel(a, delOptions{netns: "own", during: true}); err != nil {
 			return err

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -133,6 +135,9 @@ func (a *att) forget() error {
 // finishAdd is backstop's part of an ADD, and the end of the list's.
 func (w *world) finishAdd(a *att) error {
 	dead := w.dead()
+	if err := w.lookUp(); err != nil {
+		return err
+	}
 	out, code, err := w.plugin(call{verb: "ADD", a: a, netns: a.sb.path, result: a.result})
 	if err != nil {
 		return err
@@ -185,9 +190,20 @@ func (w *world) absorb(a *att, now listing) {
 	}
 }
 
-// recorded says that an attachment which backstop knows made a thing.
+// lookUp notes which records an ADD meets: the open ones, but for those whose resources are gone.
+func (w *world) lookUp() error {
+	w.met = map[attachment.Key]bool{}
+	return journal.At(journal.DefaultPath).ViewWithin(context.Background(), patience, func(tx *journal.Tx) error {
+		return tx.Each(func(r *attachment.Record) error {
+			w.met[r.Key] = r.State != attachment.Owed || r.Claimed
+			return nil
+		})
+	})
+}
+
+// recorded says that an attachment which backstop knew at the ADD made a thing.
 func (w *world) recorded(text string) bool {
-	return slices.ContainsFunc(w.attachments(), func(o *att) bool { return o.known && o.made[text] })
+	return slices.ContainsFunc(w.attachments(), func(o *att) bool { return o.known && o.made[text] && w.met[o.Key] })
 }
 
 // decided says that the attachment has a rule of its own in the place of another: with the same selector, and made for it.

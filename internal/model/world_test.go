@@ -35,8 +35,9 @@ type world struct {
 	traceMu    sync.Mutex
 	lost       []string // what a replay should not have done
 	control    net.Listener
-	said       string        // by the last sweep, replay and gc
-	settleTime time.Duration // within which everything has to come to rest
+	met        map[attachment.Key]bool // records that the last ADD met
+	said       string                  // by the last sweep, replay and gc
+	settleTime time.Duration           // within which everything has to come to rest
 }
 
 func (w *world) note(format string, args ...any) {

@@ -181,7 +181,7 @@ func (b *bench) admit(r *attachment.Record) {
 		if err != nil {
 			return err
 		}
-		teardown.Newcomer(r, others)
+		teardown.Newcomer(r, nil, others)
 		return tx.Put(r)
 	})
 	if err != nil {
