@@ -18,7 +18,7 @@ each     = @for m in $(MODULES); do echo "$(1) ($$m)"; (cd $$m && $(1)) || exit 
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
 build: ## bin/backstop (the plugin) and bin/backstopctl (the operator's command), static
@@ -38,6 +38,10 @@ unit: deps ## the tests of the main module
 .PHONY: conformance
 conformance: deps build ## scenarios with cnitool and the reference plugins, in throw-away nodes (root)
 	@$(MAKE) --no-print-directory -C conformance test
+
+.PHONY: conformance-aws
+conformance-aws: deps build tools ## the real AWS VPC CNI, without and with backstop: writes conformance/aws/report.md (root)
+	@$(MAKE) --no-print-directory -C conformance/aws report
 
 .PHONY: tools
 tools: ## build cnitool and the reference plugins for the scenarios
@@ -78,4 +82,4 @@ deps: # the programs that the tests start
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin conformance/bin
+	rm -rf bin conformance/bin conformance/aws/bin

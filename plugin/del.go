@@ -255,7 +255,7 @@ func (c *call) deferTo(tx *journal.Tx, rec *attachment.Record, why string) error
 // job says where a teardown leads: owed while the primary is away, and then its
 // addresses are released by the ipam key; else the primary is called next and gets the grace to finish.
 func (c *call) job(d teardown.Decision, probe teardown.Probe) reconcile.Job {
-	j := reconcile.Job{Why: d.Why, Settle: reconcile.Always(attachment.Deferred)}
+	j := reconcile.Job{Why: d.Why, Spare: true, Settle: reconcile.Always(attachment.Deferred)}
 	switch {
 	case d.IfLeft: // the primary answers
 	case probe == teardown.Away:

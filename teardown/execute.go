@@ -39,7 +39,7 @@ func Execute(k Kernel, r *attachment.Record, here attachment.Node, p Plan, other
 		out.Err = unread(p)
 		return out
 	}
-	removed, err := verify(k, r, here, others)
+	removed, err := verify(k, r, here, others, p.spares)
 	out.Removed = append(out.Removed, removed...)
 	out.Err = errors.Join(append(errs, err)...)
 	return out
@@ -47,9 +47,12 @@ func Execute(k Kernel, r *attachment.Record, here attachment.Node, p Plan, other
 
 // verify plans again and removes what is there more than once, until nothing is
 // left that can be removed. What is left then, or cannot be read, is the error.
-func verify(k Kernel, r *attachment.Record, here attachment.Node, others []Other) (removed []attachment.Resource, err error) {
+func verify(k Kernel, r *attachment.Record, here attachment.Node, others []Other, spare bool) (removed []attachment.Resource, err error) {
 	for range duplicates {
 		p := Build(r, here, Observe(k, r), others)
+		if spare {
+			p.Spare(r)
+		}
 		errs := []error{unread(p)}
 		again := false
 		for _, s := range p.Steps {

@@ -203,3 +203,26 @@ func TestExecuteSparesWhatIsClaimedMeanwhile(t *testing.T) {
 		t.Errorf("left %v, %v", n.rules, out.Err)
 	}
 }
+
+// egress-cni is chained, needs no daemon, and finds its NAT chain by the address of the pod's interface that it made: a
+// plugin that removes that interface before makes the chain stay.
+func TestFurtherInterfacesAreSpared(t *testing.T) {
+	first, further, lone := veth("eni1", 12), veth("v4if", 13), veth("gone", 14)
+	first.Parent, further.Parent, lone.Parent = 2, 3, 4
+	in := func(name string, index, peer int) attachment.Resource {
+		return own(attachment.Link{Name: name, Index: index, Kind: "veth", Parent: peer})
+	}
+	r := record("c1", "10.0.0.2", own(first), own(further), own(lone))
+	r.Pod = []attachment.Resource{in("eth0", 2, 12), in("v4if0", 3, 13), in("other", 4, 99)}
+	n := &node{links: []attachment.Link{first, further, lone}}
+	p := Build(r, here, Observe(n, r), nil)
+	p.Spare(r)
+	out := Execute(n, r, here, p, nil)
+	if out.Err != nil || !reflect.DeepEqual(n.links, []attachment.Link{further}) {
+		t.Errorf("left %v (%v), want %v", n.links, out.Err, further)
+	}
+	out = Execute(n, r, here, Build(r, here, Observe(n, r), nil), nil) // a sweep's
+	if out.Err != nil || len(n.links) > 0 {
+		t.Errorf("a sweep left %v (%v)", n.links, out.Err)
+	}
+}

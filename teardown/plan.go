@@ -36,6 +36,8 @@ type Plan struct {
 	Key   attachment.Key
 	Notes []string
 	Steps []Step
+
+	spares bool
 }
 
 // Other is another open record that shares an address or a link with the one
@@ -114,6 +116,24 @@ func rank(x attachment.Resource) int {
 		return 3
 	}
 	return 5
+}
+
+// Spare leaves the pod's interfaces but the one that the attachment is named after. The plugins of the list are
+// called next, and the ones that made them (a chained one as egress-cni, which needs no daemon) find by them what else
+// they have to remove. With the pod's netns they go, and a sweep looks again.
+func (p *Plan) Spare(r *attachment.Record) {
+	p.spares = true
+	for i, s := range p.Steps {
+		if s.Verdict == Delete && s.Resource.Link != nil && leadsToFurther(r, *s.Resource.Link) {
+			p.Steps[i].Verdict, p.Steps[i].Why = Kept, "for the plugin that made it, which is called next"
+		}
+	}
+}
+
+func leadsToFurther(r *attachment.Record, host attachment.Link) bool {
+	return slices.ContainsFunc(r.Pod, func(x attachment.Resource) bool {
+		return x.Link != nil && x.Link.Name != r.IfName && x.Link.Index == host.Parent && x.Link.Parent == host.Index
+	})
 }
 
 // Count tells how many steps have one of the verdicts.

@@ -26,7 +26,7 @@ func Validate(probe string) error {
 		return fmt.Errorf("%q is not a URL: %w", probe, err)
 	}
 	switch u.Scheme {
-	case "unix", "file":
+	case "unix", "file", "grpc+unix":
 		if u.Host != "" || !filepath.IsAbs(u.Path) {
 			return fmt.Errorf("%q: want %s:// and an absolute path (three slashes)", probe, u.Scheme)
 		}
@@ -35,13 +35,13 @@ func Validate(probe string) error {
 			return fmt.Errorf("%q: want tcp://host:port", probe)
 		}
 	default:
-		return fmt.Errorf("%q: want unix:///path, tcp://host:port or file:///path", probe)
+		return fmt.Errorf("%q: want unix:///path, grpc+unix:///path, tcp://host:port or file:///path", probe)
 	}
 	return nil
 }
 
 // Reachable reports whether any of the probes answers: a socket that accepts a
-// connection, a file that exists. Each is given at most timeout; they are asked at once.
+// connection, a gRPC server that greets, a file that exists. Each is given at most timeout; they are asked at once.
 func Reachable(ctx context.Context, probes []string, timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -89,7 +89,10 @@ func ask(ctx context.Context, probe string) bool {
 	}
 	var d net.Dialer
 	network, address := u.Scheme, u.Path
+	talks := accepts
 	switch u.Scheme {
+	case "grpc+unix":
+		network, talks = "unix", greets
 	case "file":
 		_, err := os.Stat(u.Path)
 		return err == nil
@@ -99,8 +102,8 @@ func ask(ctx context.Context, probe string) bool {
 	for {
 		c, err := d.DialContext(ctx, network, address)
 		if err == nil {
-			c.Close()
-			return true
+			defer c.Close()
+			return talks(ctx, c)
 		}
 		if !errors.Is(err, syscall.EAGAIN) {
 			return false
@@ -112,4 +115,21 @@ func ask(ctx context.Context, probe string) bool {
 			return false
 		}
 	}
+}
+
+func accepts(context.Context, net.Conn) bool { return true }
+
+// preface is how an HTTP/2 client begins, with empty settings (RFC 9113, 3.4). The server's own settings come at once;
+// for a daemon that is stopped or stuck the kernel only takes the connection.
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+func greets(ctx context.Context, c net.Conn) bool {
+	if end, limited := ctx.Deadline(); limited {
+		_ = c.SetDeadline(end) // without it the caller's own wait ends this
+	}
+	if _, err := c.Write([]byte(preface)); err != nil {
+		return false
+	}
+	n, err := c.Read(make([]byte, 1))
+	return n == 1 && err == nil
 }

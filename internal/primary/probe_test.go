@@ -1,6 +1,7 @@
 package primary
 
 import (
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +17,9 @@ func TestValidate(t *testing.T) {
 		"unix:///var/run/aws-node/ipamd.sock": "",
 		"file:///run/ready":                   "",
 		"tcp://127.0.0.1:50051":               "",
+		"grpc+unix:///run/x.sock":             "",
+		"grpc+unix://run/x.sock":              "three slashes",
+		"grpc+tcp://127.0.0.1:50051":          "unix:///path",
 		"tcp://[::1]:50051":                   "",
 		"tcp://localhost:50051/":              "",
 		"unix://var/run/ipamd.sock":           "three slashes", // "var" is a host then
@@ -130,6 +134,39 @@ func TestASocketThatAcceptsNothing(t *testing.T) {
 	free()
 	if !<-answer || time.Since(began) > time.Minute/2 {
 		t.Errorf("a socket that has room again is not reachable after %v", time.Since(began))
+	}
+}
+
+// A stopped daemon's socket takes connections, and no more than that: to be asked for a greeting tells it from one that
+// is there.
+func TestAGRPCServerGreets(t *testing.T) {
+	dir := t.TempDir()
+	silent := listen(t, "unix", filepath.Join(dir, "silent.sock"))
+	wants := "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	greeter := listen(t, "unix", filepath.Join(dir, "greeter.sock"))
+	heard := make(chan string, 1)
+	go func() {
+		c, err := greeter.Accept()
+		if err != nil {
+			return
+		}
+		b := make([]byte, len(wants))
+		_, _ = io.ReadFull(c, b)
+		heard <- string(b)
+		_, _ = c.Write([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00")) // empty SETTINGS
+	}()
+	if !Reachable(t.Context(), []string{"grpc+unix://" + greeter.Addr().String()}, time.Minute) {
+		t.Error("a server that greets is not reachable")
+	}
+	if got := <-heard; got != wants {
+		t.Errorf("the server heard %q", got)
+	}
+	began := time.Now()
+	if Reachable(t.Context(), []string{"grpc+unix://" + silent.Addr().String()}, short) || time.Since(began) > short+slack {
+		t.Errorf("a server that does not greet is reachable, or it took too long: %v", time.Since(began))
+	}
+	if Reachable(t.Context(), []string{"grpc+unix://" + filepath.Join(dir, "missing.sock")}, time.Minute) {
+		t.Error("no socket is reachable")
 	}
 }
 

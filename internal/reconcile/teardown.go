@@ -24,6 +24,8 @@ type Job struct {
 	// Release has the ipam key's plugin give back the addresses, too: where the primary cannot do it, or did not.
 	Release bool
 	Settle  Settle
+	// Spare leaves the pod's further interfaces, see teardown.Plan.Spare.
+	Spare bool
 }
 
 // Intent is a teardown of some records that is on disk but not carried out.
@@ -74,7 +76,11 @@ func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
 	var done []Torn
 	for _, rec := range in.recs {
 		others := in.others[rec.Key]
-		out := teardown.Execute(e.Kernel, rec, e.Node, e.Plan(rec, others), others)
+		plan := e.Plan(rec, others)
+		if in.job.Spare {
+			plan.Spare(rec)
+		}
+		out := teardown.Execute(e.Kernel, rec, e.Node, plan, others)
 		for _, x := range out.Removed {
 			e.log(rec.Key, "remove").WithField("resource", x.String()).Info("removed")
 		}
