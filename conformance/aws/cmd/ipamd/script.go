@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/aws/amazon-vpc-cni-k8s/rpc"
+	"github.com/hashicorp/go-multierror"
 )
 
 // scripted gives each pod what the script says, as often as it is asked.
@@ -63,7 +64,7 @@ func (s *scripted) assign(in *rpc.AddNetworkRequest) (*rpc.AddNetworkReply, erro
 }
 
 // errUnknown has the text by which the plugin knows that the daemon has forgotten the pod.
-var errUnknown = errors.New("1 error occurred:\n\t* datastore: unknown pod\n\n")
+var errUnknown = multierror.Append(nil, errors.New("datastore: unknown pod"))
 
 func (s *scripted) release(in *rpc.DelNetworkRequest) (*rpc.DelNetworkReply, error) {
 	s.mu.Lock()
