@@ -1,6 +1,9 @@
 package attachment
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Link is a network device. Indexes count in the network namespace it was read
 // in.
@@ -23,9 +26,15 @@ type Link struct {
 // everything else (bridges, vxlan, physical devices …) is shared, whatever a prevResult says.
 var removable = map[string]bool{"veth": true, "ifb": true}
 
+// branchPrefix begins the names of the vlan links that the AWS VPC CNI makes for branch ENIs, each for one pod; the vlan id
+// follows. Other vlans are the node's.
+const branchPrefix = "vlan.eth."
+
 // Removable reports whether a link of this kind may be deleted with an
 // attachment at all. Physical devices have no kind and never are.
-func (l Link) Removable() bool { return removable[l.Kind] }
+func (l Link) Removable() bool {
+	return removable[l.Kind] || l.Kind == "vlan" && strings.HasPrefix(l.Name, branchPrefix)
+}
 
 // goesWithPod reports whether the kernel removes the link with the pod's network
 // namespace, in which a veth's other end is.

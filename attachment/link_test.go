@@ -47,6 +47,18 @@ func TestRemovableKinds(t *testing.T) {
 	}
 }
 
+// The AWS VPC CNI makes a vlan link for each pod of a branch ENI; all others are the node's.
+func TestRemovableVLANs(t *testing.T) {
+	for name, want := range map[string]bool{"vlan.eth.7": true, "vlan7": false, "eth0.7": false, "vlan.eth": false, "my-vlan.eth.7": false} {
+		if got := (Link{Name: name, Kind: "vlan"}).Removable(); got != want {
+			t.Errorf("%s: removable %v, want %v", name, got, want)
+		}
+	}
+	if (Link{Name: "vlan.eth.7", Kind: "macvlan"}).Removable() {
+		t.Error("a macvlan of that name is removable")
+	}
+}
+
 func TestLinkInWords(t *testing.T) {
 	for want, l := range map[string]Link{
 		"veth1 (veth, index 12)":   {Index: 12, Name: "veth1", Kind: "veth"},

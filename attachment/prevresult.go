@@ -67,6 +67,18 @@ func (r Result) Tables() (out []uint32) {
 	return out
 }
 
+// BranchLinks name the vlan links that are this pod's alone, by the result's word: for a pod of a branch ENI the AWS
+// VPC CNI writes the vlan id where the MAC of an interface belongs that is called dummy…, has no sandbox and is no device.
+func (r Result) BranchLinks() (out []string) {
+	for _, i := range r.Interfaces {
+		n, err := strconv.ParseUint(i.MAC, 10, 12)
+		if err == nil && n > 0 && i.MAC[0] != '0' && n < 4095 && i.Sandbox == "" && strings.HasPrefix(i.Name, "dummy") {
+			out = append(out, branchPrefix+i.MAC)
+		}
+	}
+	return out
+}
+
 // addIP keeps addresses that can belong to one pod alone: Multus delegates
 // without IPAM send 0.0.0.0/32.
 func (r *Result) addIP(s string) {

@@ -61,3 +61,23 @@ func TestTablesThatAResultNames(t *testing.T) {
 		}
 	}
 }
+
+func TestBranchLinksThatAResultNames(t *testing.T) {
+	for in, want := range map[string][]string{
+		`{"name":"dummy063eac01f91","mac":"7"}`:                  {"vlan.eth.7"},
+		`{"name":"dummy063eac01f91","mac":"4094"}`:               {"vlan.eth.4094"},
+		`{"name":"dummy063eac01f91","mac":"0"}`:                  nil,
+		`{"name":"dummy063eac01f91","mac":"07"}`:                 nil, // no number as AWS writes it
+		`{"name":"dummy063eac01f91","mac":"4095"}`:               nil,
+		`{"name":"dummy063eac01f91","mac":"70000"}`:              nil,
+		`{"name":"dummy063eac01f91","mac":"-7"}`:                 nil,
+		`{"name":"dummy063eac01f91","mac":"7","sandbox":"1"}`:    nil, // a pod without branch ENI: the device's number
+		`{"name":"eni063eac01f91","mac":"7"}`:                    nil,
+		`{"name":"dummy063eac01f91","mac":"02:aa:bb:cc:dd:07"}`:  nil,
+		`{"name":"dummy063eac01f91","mac":""},{"name":"dummy0"}`: nil,
+	} {
+		if got := ParseResult([]byte(`{"interfaces":[` + in + `]}`)).BranchLinks(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+	}
+}

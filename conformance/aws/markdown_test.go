@@ -13,14 +13,18 @@ a daemon over the module's own datastore (marked *datastore*) or a scripted one.
 iptables programs show beyond what they showed before the first ADD, when the daemon is back and, with backstop, its sweep and replay have run. A pod's
 netns is gone then, and its veth with it. **Nothing** says that both the node and the datastore are as before. *Before that* is
 what stays when the pod is gone and the daemon is not back yet, or no sweep has run.
+`
 
+const head = `
 | situation | DEL | stays without backstop | with, ` + "`unreachable`" + ` | with, ` + "`always`" + ` |
 | --- | --- | --- | --- | --- |
 `
 
-func report(all [][]outcome) string {
+func report(rows []row, all [][]outcome) string { return preface + table(rows, all) }
+
+func table(rows []row, all [][]outcome) string {
 	var b strings.Builder
-	b.WriteString(preface)
+	b.WriteString(head)
 	for i, o := range all {
 		name := rows[i].name
 		if rows[i].datastore {

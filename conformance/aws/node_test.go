@@ -2,10 +2,12 @@ package aws
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +34,16 @@ type node struct {
 
 // furnish makes what the daemon itself sets up on a node: two interfaces and their tables.
 func furnish() error {
+	lines := ""
+	if os.Getenv(umlEnv) != "" { // another pod's branch ENI
+		lines = `
+link add link ens6 name vlan.eth.9 type vlan id 9
+link set vlan.eth.9 up
+route add 10.0.9.1 dev vlan.eth.9 scope link table 109
+route add default via 10.0.9.1 dev vlan.eth.9 table 109
+rule add iif vlan.eth.9 lookup 109 pref 10
+`
+	}
 	return script(`
 link add ens5 type veth peer name vpc5
 link add ens6 type veth peer name vpc6
@@ -50,7 +62,7 @@ rule add from 10.0.2.10 lookup 2 pref 32765
 rule add from 10.0.2.99 lookup 2 pref 1536
 rule add to 10.0.2.99 lookup main pref 512
 link add eni0neighbour type veth peer name nobody
-`)
+` + lines)
 }
 
 func script(lines string) error {
@@ -69,7 +81,11 @@ const (
 
 // up starts the daemon; del is what its DELs meet.
 func (n *node) up(del string) error {
-	args := []string{"-socket", socket, "-del", del, "-script", data("pods.json")}
+	pods, err := podScript()
+	if err != nil {
+		return err
+	}
+	args := []string{"-socket", socket, "-del", del, "-script", pods}
 	if n.row.datastore {
 		args = []string{"-socket", socket, "-del", del, "-enis", data("enis.json"), "-store", store}
 	}
@@ -79,6 +95,21 @@ func (n *node) up(del string) error {
 		return err
 	}
 	return testnode.Until(10*time.Second, func() error { return accepts(socket) })
+}
+
+// podScript is testdata/pods.json with the index that the trunk interface has in this node.
+func podScript() (string, error) {
+	const file = "/run/pods.json"
+	b, err := os.ReadFile(data("pods.json"))
+	if err != nil {
+		return "", err
+	}
+	trunk, err := net.InterfaceByName("ens6")
+	if err != nil {
+		return "", err
+	}
+	text := strings.Replace(string(b), `"Parent": 0`, fmt.Sprintf(`"Parent": %d`, trunk.Index), 1)
+	return file, os.WriteFile(file, []byte(text), 0o600)
 }
 
 func data(name string) string {
@@ -103,7 +134,7 @@ func (n *node) signal(s syscall.Signal) error { return n.daemon.Process.Signal(s
 
 // list writes the runtime's list, as aws-node would install it, with backstop as its last entry or without it.
 func (n *node) list() error {
-	aws := map[string]any{"name": "aws-cni", "type": "aws-cni", "vethPrefix": "eni", "mtu": "9001", "podSGEnforcingMode": "strict",
+	aws := map[string]any{"name": "aws-cni", "type": "aws-cni", "vethPrefix": "eni", "mtu": "9001", "podSGEnforcingMode": cmp.Or(n.row.branch, "strict"),
 		"pluginLogFile": "/var/log/aws-routed-eni/plugin.log", "pluginLogLevel": "DEBUG"}
 	plugins := append([]any{aws}, n.row.plugins...)
 	if n.mode != "" {

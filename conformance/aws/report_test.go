@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,10 +27,13 @@ var modes = []string{"", "unreachable", "always"}
 // TestMain plays one row where the environment names it: the test has started this program again, in a node.
 func TestMain(m *testing.M) {
 	name := os.Getenv(rowEnv)
-	if name == "" {
+	switch {
+	case name == "" && os.Getenv(umlEnv) != "":
+		os.Exit(playBranches())
+	case name == "":
 		os.Exit(m.Run())
 	}
-	for _, r := range rows {
+	for _, r := range slices.Concat(rows, branches) {
 		if r.name == name {
 			o, err := play(r, os.Getenv(modeEnv))
 			if err == nil {
@@ -73,7 +77,7 @@ func TestReport(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	compare(t, report(all))
+	compare(t, report(rows, all)+branchReport(t, path))
 }
 
 // programs gives a PATH with everything that a row runs.

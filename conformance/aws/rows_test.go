@@ -12,8 +12,9 @@ type row struct {
 	datastore    bool  // the daemon keeps the module's real datastore; else it forgets when it ends
 	plugins      []any // behind aws-cni
 	capabilities string
-	unrecorded   bool // no ADD succeeded, so backstop knows nothing: what stays, stays
-	hurts        bool // aws-cni itself removes what a live pod needs
+	branch       string // the mode in which pods of branch ENIs are put up; needs vlan links
+	unrecorded   bool   // no ADD succeeded, so backstop knows nothing: what stays, stays
+	hurts        bool   // aws-cni itself removes what a live pod needs
 	play         act
 }
 

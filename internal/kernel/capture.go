@@ -113,6 +113,18 @@ func (c *capture) hostLinks() {
 		}
 		c.addLink(*l, c.share(*l, i))
 	}
+	c.branchLinks()
+}
+
+// branchLinks finds the vlan of a branch ENI, which is one pod's alone and stays when its netns goes. No interface of
+// the result has its name.
+func (c *capture) branchLinks() {
+	for _, name := range c.t.Result.BranchLinks() {
+		l, err := c.host.LinkByName(name)
+		if !c.failed(err) && l != nil && l.Kind == "vlan" {
+			c.addLink(*l, attachment.Own)
+		}
+	}
 }
 
 // movedIn reports whether a veth's end was there before the pod and was only moved

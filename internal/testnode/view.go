@@ -12,13 +12,18 @@ import (
 // both families, and permanent neighbours.
 type View struct {
 	Netns     string // a named network namespace instead of the node's own
+	OnlyIPv4  bool   // no IPv6 routes and rules: the kernel may have none
 	Netfilter bool   // the nftables rule set, and the nat and filter tables as iptables shows them, too
 }
 
 // Take looks at the node once.
 func (v View) Take() (Snapshot, error) {
 	readers := []func() ([]string, error){v.links, v.addresses, v.neighbours}
-	for _, family := range []string{"4", "6"} {
+	families := []string{"4", "6"}
+	if v.OnlyIPv4 {
+		families = families[:1]
+	}
+	for _, family := range families {
 		readers = append(readers,
 			func() ([]string, error) { return v.routes(family) },
 			func() ([]string, error) { return v.rules(family) })

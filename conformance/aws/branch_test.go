@@ -1,0 +1,140 @@
+package aws
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/backstop-cni/backstop/internal/testnode"
+)
+
+// umlEnv says that the process is the guest's.
+const umlEnv = "BACKSTOP_AWS_UML"
+
+var sg = pod{"a", "sg"}
+
+// branches are the situations of pods with a branch ENI (security groups for pods), in both modes. Their vlan links
+// need a kernel that has them.
+var branches = func() (all []row) {
+	for _, mode := range []string{"strict", "standard"} {
+		all = append(all,
+			row{name: mode + ": the daemon is up", play: with(sg)},
+			row{name: mode + ": the daemon is killed", play: with(sg, killed)},
+			row{name: mode + ": the daemon is killed, the netns is gone before the DEL", play: story(added(sg), killed, gone(sg), deleted(sg))},
+			row{name: mode + ": the daemon is killed, the DEL comes without a netns", play: story(added(sg), killed, withoutNetns(sg), gone(sg))},
+			row{name: mode + ": the daemon is killed, the runtime's cache entry is lost", play: with(sg, killed, cacheLost)},
+			row{name: mode + ": the DEL never comes", play: story(added(sg), gone(sg))})
+	}
+	for i := range all {
+		all[i].branch, _, _ = strings.Cut(all[i].name, ":")
+	}
+	return all
+}()
+
+const branchPreface = `
+## Pods of branch ENIs (security groups for pods)
+
+On a kernel with vlan links (user-mode-linux), where netfilter is not looked at.
+`
+
+// played is a line of the guest's output.
+const played = "PLAYED "
+
+type branchOutcome struct {
+	Row, Mode string
+	Outcome   outcome
+	Err       string
+}
+
+// playBranches plays all of them, each in a node of the guest's.
+func playBranches() int {
+	for _, r := range branches {
+		for _, mode := range modes {
+			b := branchOutcome{Row: r.name, Mode: mode}
+			var out, log bytes.Buffer
+			err := testnode.Node{}.Exec(context.Background(), testnode.Command{Args: []string{os.Args[0]}, Env: []string{rowEnv + "=" + r.name, modeEnv + "=" + mode}, Stdout: &out, Stderr: &log})
+			if err = errors.Join(err, json.Unmarshal(out.Bytes(), &b.Outcome)); err != nil {
+				b.Err = fmt.Sprintf("%v: %s", err, log.String())
+			}
+			line, err := json.Marshal(b)
+			if err != nil {
+				return 1
+			}
+			fmt.Printf("\n%s%s\n", played, line)
+		}
+	}
+	return 0
+}
+
+// branchReport boots the guest and judges what it says.
+func branchReport(t *testing.T, path string) string {
+	all := map[string]branchOutcome{}
+	for line := range strings.Lines(guest(t, path)) {
+		text, is := strings.CutPrefix(strings.TrimSpace(line), played)
+		var b branchOutcome
+		if !is {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), &b); err != nil {
+			t.Fatalf("the guest said %q: %v", line, err)
+		}
+		all[b.Row+"/"+b.Mode] = b
+	}
+	each := make([][]outcome, len(branches))
+	for i, r := range branches {
+		for _, mode := range modes {
+			b, there := all[r.name+"/"+mode]
+			if !there || b.Err != "" {
+				t.Errorf("%s/%s: played %v: %s", r.name, mode, there, b.Err)
+				continue
+			}
+			t.Run(r.name+"/"+mode, func(t *testing.T) { judge(t, r, mode, b.Outcome) })
+			each[i] = append(each[i], b.Outcome)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return branchPreface + table(branches, each)
+}
+
+// guest runs this test's program as the only one of a user-mode-linux that has the machine's files.
+func guest(t *testing.T, path string) string {
+	home := t.TempDir()
+	init, err := filepath.Abs("testdata/guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uml, err := filepath.Abs("bin/uml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexport UML=%q PROGRAM=%q HERE=%q CNI_PATH=%q PATH=%q:/usr/sbin:/usr/bin:/sbin:/bin %s=1\nexec sh %q\n",
+		uml, os.Args[0], here, path, path, umlEnv, init)
+	if err := os.WriteFile(filepath.Join(home, "init"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(uml, "usr/bin/linux.uml"), "mem=768M", "uml_dir="+home+"/", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw",
+		"init="+filepath.Join(home, "init"), "con=null", "con0=null,fd:1", "ssl=null", "quiet")
+	cmd.Env = append(os.Environ(), "HOME="+home)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil && !strings.Contains(out.String(), played) {
+		t.Fatalf("user-mode-linux: %v\n%s", err, out.String())
+	}
+	return out.String()
+}
