@@ -20,7 +20,12 @@ const head = `
 | --- | --- | --- | --- | --- |
 `
 
-func report(rows []row, all [][]outcome) string { return preface + table(rows, all) }
+func report(rows []row, all [][]outcome) string { return preface + table(rows, all) + notes }
+
+const notes = `
+Of an ADD that failed backstop knows nothing: it is last in the list and was not called. What aws-cni left then (the pod's host
+veth) goes with the pod's netns. And what aws-cni itself takes from a live pod, backstop cannot keep: at DEL it is called first. It can only say so.
+`
 
 func table(rows []row, all [][]outcome) string {
 	var b strings.Builder

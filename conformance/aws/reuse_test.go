@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"encoding/json"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -68,10 +69,29 @@ func lateDEL(n *node) error {
 	}
 	for _, line := range before {
 		if !slices.Contains(after, line) {
-			n.shown = append(n.shown, "aws-cni's DEL of the older pod took the live one's "+line)
+			n.shown = append(n.shown, "aws-cni's DEL of the older pod took the live one's `"+line+"`")
 		}
 	}
+	if err := n.verify(); err != nil {
+		return err
+	}
 	return story(deleted(b), gone(b))(n)
+}
+
+// verify shows what an operator is told of it. Nothing is restored: backstop was called before aws-cni.
+func (n *node) verify() error {
+	if n.mode == "" {
+		return nil
+	}
+	var found []struct{ What, Resource string }
+	out, err := exec.Command("backstopctl", "verify", "-o", "json").Output()
+	if e := json.Unmarshal(out, &found); e != nil {
+		return fmt.Errorf("backstopctl verify: %w (%v): %s", e, err, out)
+	}
+	for _, f := range found {
+		n.shown = append(n.shown, fmt.Sprintf("`backstopctl verify`: %s `%s`", f.What, f.Resource))
+	}
+	return nil
 }
 
 // uses are the lines of the node that have an address.
