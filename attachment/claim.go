@@ -13,6 +13,8 @@ type Claim struct {
 	Netns   string      `json:"netns,omitempty"`
 	NetnsID NamespaceID `json:"netnsID"`
 	DelSeen bool        `json:"delSeen,omitempty"`
+	// Torn says that a teardown was begun: what is still there of it proves no life.
+	Torn bool `json:"torn,omitempty"`
 	// Links are the own links on the host that go when the pod's netns goes: while
 	// one is there, so is the pod. An ifb proves nothing, it stays behind.
 	Links []Link `json:"links,omitempty"`
@@ -21,7 +23,7 @@ type Claim struct {
 // Claim gives the record's claim.
 func (r *Record) Claim() Claim {
 	return Claim{Key: r.Key, State: r.State, Node: r.Node, Netns: r.Netns, NetnsID: r.NetnsID,
-		DelSeen: r.State != Attached && !r.Doubtful(), Links: slices.DeleteFunc(r.OwnLinks(), func(l Link) bool { return !l.goesWithPod() })}
+		DelSeen: r.State != Attached && !r.Doubtful(), Torn: r.Attempts > 0, Links: slices.DeleteFunc(r.OwnLinks(), func(l Link) bool { return !l.goesWithPod() })}
 }
 
 // Life is an answer to "is this attachment live?".
@@ -47,10 +49,13 @@ type Sight struct {
 
 // Judge decides the liveness of a claim (design: "Safety", rule 3): live while it
 // has seen no DEL and its netns is the recorded one, or while an own link still
-// exists by identity.
+// exists by identity. A teardown that was begun ends it.
 func (c Claim) Judge(here Node, s Sight) Life {
 	if c.Node.Now.BootID != here.Now.BootID || c.Node.Netns != here.Netns {
 		return Dead // another boot, or another node's journal: nothing of it can be here
+	}
+	if c.Torn {
+		return Dead // and claims nothing: one that still held its pod's rules would hand them to the next pod
 	}
 	if len(s.Links) > 0 {
 		return Live

@@ -33,6 +33,7 @@ func TestJudge(t *testing.T) {
 		ownVeth bool
 		noInode bool // the ADD could not read the pod's namespace
 		delSeen bool
+		torn    bool
 		sight   Sight
 		want    Life
 	}{
@@ -59,12 +60,14 @@ func TestJudge(t *testing.T) {
 		"DEL seen, both gone":                       {delSeen: true, ownVeth: true, sight: nothing, want: Dead},
 		"DEL seen, unreadable path":                 {delSeen: true, sight: unreadable, want: Dead},
 		"DEL seen, links unreadable":                {delSeen: true, ownVeth: true, sight: noNetlink, want: Unknown},
+		"a teardown was begun, all of it is there":  {delSeen: true, torn: true, ownVeth: true, sight: seen(inPlace), want: Dead},
+		"torn down without DEL, netns as recorded":  {torn: true, sight: inPlace, want: Dead},
 		"earlier boot, same inode, same veth index": {here: node("b2"), ownVeth: true, sight: seen(inPlace), want: Dead},
 		"another host netns in the same boot":       {here: otherHost, ownVeth: true, sight: seen(inPlace), want: Dead},
 		"another host netns, nothing can be read":   {here: otherHost, sight: noNetlink, want: Dead},
 	} {
 		t.Run(name, func(t *testing.T) {
-			claim := Claim{Node: node("b1"), NetnsID: pod, DelSeen: c.delSeen}
+			claim := Claim{Node: node("b1"), NetnsID: pod, DelSeen: c.delSeen, Torn: c.torn}
 			if c.ownVeth {
 				claim.Links = []Link{veth}
 			}

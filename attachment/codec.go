@@ -192,6 +192,12 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment(in *jlexer.Lex
 			} else {
 				out.Claimed = bool(in.Bool())
 			}
+		case "spared":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Spared = bool(in.Bool())
+			}
 		case "released":
 			if in.IsNull() {
 				in.Skip()
@@ -382,6 +388,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment(out *jwriter.W
 		const prefix string = ",\"claimed\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Claimed))
+	}
+	if in.Spared {
+		const prefix string = ",\"spared\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Spared))
 	}
 	if in.Released {
 		const prefix string = ",\"released\":"
@@ -1791,6 +1802,12 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment15(in *jlexer.L
 			} else {
 				out.DelSeen = bool(in.Bool())
 			}
+		case "torn":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Torn = bool(in.Bool())
+			}
 		case "links":
 			if in.IsNull() {
 				in.Skip()
@@ -1870,6 +1887,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment15(out *jwriter
 		const prefix string = ",\"delSeen\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.DelSeen))
+	}
+	if in.Torn {
+		const prefix string = ",\"torn\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Torn))
 	}
 	if len(in.Links) != 0 {
 		const prefix string = ",\"links\":"

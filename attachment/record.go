@@ -48,6 +48,8 @@ type Record struct {
 	Replay    *Replay `json:"replay,omitempty"`
 	// Claimed says that the last teardown left what a live attachment claimed, or one that only the kernel knew.
 	Claimed bool `json:"claimed,omitempty"`
+	// Spared says that the last teardown left interfaces to the plugins that are called next.
+	Spared bool `json:"spared,omitempty"`
 	// Released says that the ipam key's plugin gave the addresses back.
 	Released  bool    `json:"released,omitempty"`
 	Attempts  int     `json:"attempts,omitempty"`  // teardowns tried

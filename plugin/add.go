@@ -107,7 +107,7 @@ func (c *call) place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.
 	}
 	for _, o := range others {
 		if o.Life == attachment.Dead {
-			if o.Record.State != attachment.Owed || o.Record.Claimed { // other owed ones are clean already
+			if mayMisroute(o.Record) {
 				heal = append(heal, o.Record.Key)
 			}
 			continue
@@ -116,6 +116,18 @@ func (c *call) place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.
 		c.env.Log.WithFields(c.fields("record")).WithField("cause", o.Record.Key.String()).Warnf("shares an address or a link's name with another attachment (%s)", o.Life)
 	}
 	return heal, tx.Put(rec)
+}
+
+// mayMisroute reports whether a dead record can have left something that stands in a newcomer's way, and that
+// backstop may remove.
+func mayMisroute(r *attachment.Record) bool {
+	switch {
+	case teardown.Mode(r.Settings.Teardown) == teardown.Never, r.Spared:
+		return false
+	case r.State == attachment.Owed:
+		return r.Claimed // others are clean already
+	}
+	return true
 }
 
 // supersede keeps what an older ADD of the same key left and the newer one does

@@ -160,7 +160,7 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 		}
 		c.noteDel(rec, probe, sit.Doubtful)
 		if d.Action == teardown.TearDown {
-			intent, err = c.env.Begin(tx, c.job(d, probe), rec)
+			intent, err = c.env.Begin(tx, c.job(d, probe, rec.Spared), rec)
 			return err
 		}
 		if due, err = c.env.Due(tx); err != nil {
@@ -253,9 +253,10 @@ func (c *call) deferTo(tx *journal.Tx, rec *attachment.Record, why string) error
 }
 
 // job says where a teardown leads: owed while the primary is away, and then its
-// addresses are released by the ipam key; else the primary is called next and gets the grace to finish.
-func (c *call) job(d teardown.Decision, probe teardown.Probe) reconcile.Job {
-	j := reconcile.Job{Why: d.Why, Spare: true, Settle: reconcile.Always(attachment.Deferred)}
+// addresses are released by the ipam key; else the primary is called next and gets the grace to finish. What was spared once
+// is not spared again: the plugins had their turn, and a runtime that tries for hours would keep it for hours.
+func (c *call) job(d teardown.Decision, probe teardown.Probe, spared bool) reconcile.Job {
+	j := reconcile.Job{Why: d.Why, Spare: !spared, Settle: reconcile.Always(attachment.Deferred)}
 	switch {
 	case d.IfLeft: // the primary answers
 	case probe == teardown.Away:

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -37,34 +38,64 @@ func cmdGC(args *skel.CmdArgs) error {
 	return nil
 }
 
+// gc takes the lock anew for each chunk: pods start in between.
 func (c *call) gc() error {
+	var dead []attachment.Key
+	if c.cfg.ValidAttachments != nil {
+		err := c.journal.ViewWithin(context.Background(), lockWait, func(tx *journal.Tx) error {
+			return tx.Each(func(r *attachment.Record) error {
+				if c.collectable(r) {
+					dead = append(dead, r.Key)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for some := range slices.Chunk(dead, reconcile.Chunk) {
+		errs = append(errs, c.locked(func(s *journal.Session) error { return c.collect(s, some) }))
+	}
+	return errors.Join(append(errs, c.locked(c.sweepDue))...)
+}
+
+func (c *call) locked(fn func(*journal.Session) error) error {
 	s, err := c.session()
 	if err != nil {
 		return err
 	}
 	defer s.Unlock()
-	var dead, due []attachment.Key
-	err = s.View(func(tx *journal.Tx) (err error) {
-		if due, err = c.env.Due(tx); err != nil || c.cfg.ValidAttachments == nil {
-			return err
-		}
-		return tx.Each(func(r *attachment.Record) error {
-			if c.collectable(r) {
-				dead = append(dead, r.Key)
-			}
-			return nil
+	return fn(s)
+}
+
+// collect tears down what is still collectable under the lock: its pod may have come meanwhile.
+func (c *call) collect(s *journal.Session, keys []attachment.Key) error {
+	var errs []error
+	err := s.View(func(tx *journal.Tx) error {
+		keys = slices.DeleteFunc(keys, func(k attachment.Key) bool {
+			r, err := tx.Get(k)
+			errs = append(errs, err)
+			return err != nil || r == nil || !c.collectable(r)
 		})
+		return nil
 	})
-	errs := []error{err}
-	for some := range slices.Chunk(dead, reconcile.Chunk) {
-		torn, err := c.env.TearDown(s, reconcile.Job{Why: "GC: the runtime does not list it", Release: true, Settle: c.env.SettleDead}, some...)
-		errs = append(errs, err)
-		for _, t := range torn {
-			errs = append(errs, t.Outcome.Err)
-		}
+	errs = append(errs, err)
+	torn, err := c.env.TearDown(s, reconcile.Job{Why: "GC: the runtime does not list it", Release: true, Settle: c.env.SettleDead}, keys...)
+	for _, t := range torn {
+		errs = append(errs, t.Outcome.Err)
 	}
-	c.env.SweepDue(s, due)
-	return errors.Join(errs...)
+	return errors.Join(append(errs, err)...)
+}
+
+func (c *call) sweepDue(s *journal.Session) error {
+	var due []attachment.Key
+	err := s.View(func(tx *journal.Tx) (err error) { due, err = c.env.Due(tx); return err })
+	if err == nil {
+		c.env.SweepDue(s, due)
+	}
+	return err
 }
 
 // collectable are the network's records that are not in the list and not live.

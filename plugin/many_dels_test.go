@@ -32,7 +32,7 @@ const (
 // the record of the pod that is asked for again and again.
 func TestManyDelsOfGonePods(t *testing.T) {
 	testnode.Run(t, func(t *testing.T) {
-		crowd(t, 300)
+		crowd(t, 300, "/proc/self/ns/net")
 		dressWithRules(t)
 		if out, log, ok := invoke(t, "ADD", dressed); !ok {
 			t.Fatal(out, log)
@@ -79,8 +79,8 @@ func TestManyDelsOfGonePods(t *testing.T) {
 	})
 }
 
-// crowd fills the journal with live pods, and with ones that wait for their primary.
-func crowd(t *testing.T, n int) {
+// crowd fills the journal with pods whose netns path is given, live if it is the test's own, and with ones that wait for their primary.
+func crowd(t *testing.T, n int, netns string) {
 	t.Helper()
 	node, err := kernel.ReadNode()
 	if err != nil {
@@ -94,7 +94,7 @@ func crowd(t *testing.T, n int) {
 		for i := range n {
 			r := &attachment.Record{
 				Key: attachment.Key{Network: "n", ContainerID: fmt.Sprintf("%04x", i*199), IfName: "eth0"}, State: attachment.Attached,
-				Node: node, Netns: "/proc/self/ns/net", NetnsID: own, IPs: []netip.Addr{netip.AddrFrom4([4]byte{10, 8, byte(i >> 8), byte(i)})},
+				Node: node, Netns: netns, NetnsID: own, IPs: []netip.Addr{netip.AddrFrom4([4]byte{10, 8, byte(i >> 8), byte(i)})},
 				Settings: attachment.Settings{Teardown: "unreachable", Grace: time.Hour},
 			}
 			if i%3 == 0 {

@@ -39,7 +39,7 @@ func Execute(k Kernel, r *attachment.Record, here attachment.Node, p Plan, other
 		out.Err = unread(p)
 		return out
 	}
-	removed, err := verify(k, r, here, others, p.spares)
+	removed, err := verify(k, r, here, others, p.Spares())
 	out.Removed = append(out.Removed, removed...)
 	out.Err = errors.Join(append(errs, err)...)
 	return out

@@ -28,6 +28,17 @@ type Step struct {
 	Why      string // empty where the verdict says it all
 	// Unrecorded says that whoever claims it is not in the journal, by the kernel's word: its ADD may be under way.
 	Unrecorded bool
+	// Spared says that it is left to a plugin that is called next, see Plan.Spare.
+	Spared bool
+}
+
+// String is the step's line in a plan.
+func (s Step) String() string {
+	line := fmt.Sprintf("%-8s %s", s.Verdict, s.Resource)
+	if s.Why != "" {
+		line += " (" + s.Why + ")"
+	}
+	return line
 }
 
 // Plan is the ordered list of what a teardown does with each resource of a
@@ -36,8 +47,6 @@ type Plan struct {
 	Key   attachment.Key
 	Notes []string
 	Steps []Step
-
-	spares bool
 }
 
 // Other is another open record that shares an address or a link with the one
@@ -118,16 +127,29 @@ func rank(x attachment.Resource) int {
 	return 5
 }
 
-// Spare leaves the pod's interfaces but the one that the attachment is named after. The plugins of the list are
-// called next, and the ones that made them (a chained one as egress-cni, which needs no daemon) find by them what else
-// they have to remove. With the pod's netns they go, and a sweep looks again.
+// Spare leaves the pod's interfaces but the one that the attachment is named after, for the DEL that is running. The
+// plugins of the list are called next, and the ones that made them (a chained one as egress-cni, which needs no daemon)
+// find by them what else they have to remove. It is not the end of the teardown.
 func (p *Plan) Spare(r *attachment.Record) {
-	p.spares = true
 	for i, s := range p.Steps {
 		if s.Verdict == Delete && s.Resource.Link != nil && leadsToFurther(r, *s.Resource.Link) {
-			p.Steps[i].Verdict, p.Steps[i].Why = Kept, "for the plugin that made it, which is called next"
+			p.Steps[i].Verdict, p.Steps[i].Why, p.Steps[i].Spared = Kept, "for the plugin that made it, which is called next", true
 		}
 	}
+}
+
+// Leave takes everything that would be removed out of the plan.
+func (p *Plan) Leave(why string) {
+	for i, s := range p.Steps {
+		if s.Verdict == Delete {
+			p.Steps[i].Verdict, p.Steps[i].Why = Kept, why
+		}
+	}
+}
+
+// Spares reports whether something is left to the plugins that are called next.
+func (p Plan) Spares() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Spared })
 }
 
 func leadsToFurther(r *attachment.Record, host attachment.Link) bool {
@@ -161,11 +183,7 @@ func (p Plan) String() string {
 		fmt.Fprintf(&b, "  # %s\n", n)
 	}
 	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "  %-8s %s", s.Verdict, s.Resource)
-		if s.Why != "" {
-			fmt.Fprintf(&b, " (%s)", s.Why)
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "  %s\n", s)
 	}
 	if len(p.Steps) == 0 {
 		b.WriteString("  nothing is recorded on the node\n")

@@ -28,6 +28,8 @@ type SweepInput struct {
 	Doubtful bool
 	// Claimed is the record's: what was claimed at its teardown may be nobody's by now.
 	Claimed bool
+	// Spared is the record's: plugins of the list may be at work on what was left to them.
+	Spared bool
 	// Acknowledged is what Acknowledged says of it.
 	Acknowledged bool
 }
@@ -63,8 +65,11 @@ func DecideSweep(in SweepInput) SweepAction {
 			return Examine // acknowledged: the DEL that was running when it was torn down has finished
 		}
 	case attachment.Tearing:
-		if !in.SameNode {
+		switch {
+		case !in.SameNode:
 			return Forget
+		case in.Spared && in.SinceDel < in.Grace:
+			return Wait
 		}
 		return Examine // whoever began holds the lock while it works: it is gone
 	}

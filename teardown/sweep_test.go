@@ -28,6 +28,8 @@ func TestDecideSweep(t *testing.T) {
 		"deferred, its veth still there":        {SweepInput{State: d, Life: attachment.Live, SinceDel: after}, Examine},
 		"deferred, cannot be seen":              {SweepInput{State: d, Life: attachment.Unknown, SinceDel: after}, Examine},
 		"a teardown that was cut short":         {SweepInput{State: x, Life: attachment.Live}, Examine},
+		"left to the plugins, in the grace":     {SweepInput{State: x, Life: attachment.Dead, SinceDel: before, Spared: true}, Wait},
+		"left to the plugins, after the grace":  {SweepInput{State: x, Life: attachment.Dead, SinceDel: after, Spared: true}, Examine},
 		"another network's DEL, it lives":       {SweepInput{State: d, Life: attachment.Live, SinceDel: after, Doubtful: true}, Wait},
 		"another network's DEL, cannot be seen": {SweepInput{State: d, Life: attachment.Unknown, SinceDel: after, Doubtful: true}, Wait},
 		"another network's DEL, it died":        {SweepInput{State: d, Life: attachment.Dead, SinceDel: after, Doubtful: true}, Examine},

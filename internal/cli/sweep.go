@@ -101,7 +101,7 @@ func (a *app) printSwept(swept []reconcile.Swept) error {
 			fmt.Fprintf(w, "%s: %s, %s\n", r.Key, r.Action, r.State)
 			if r.Action == teardown.Examine {
 				for _, st := range swept[i].Plan.Steps {
-					fmt.Fprintf(w, "  %-8s %s\n", st.Verdict, st.Resource)
+					fmt.Fprintf(w, "  %s\n", st)
 				}
 			}
 			if r.Error != "" {

@@ -137,7 +137,7 @@ func (w *world) afterDel(a *att, b before, c call) error {
 	n := a.net
 	if n.probe && !n.up || n.teardown == "always" {
 		for text := range a.made {
-			if now.has(text) && !w.claimed(a, text, now) {
+			if it := now.items[text]; now.has(text) && !a.isFurther(it.index) && !w.claimed(a, text, now) {
 				return fmt.Errorf("DEL of %s while its primary is away left %s", a, text)
 			}
 		}

@@ -27,6 +27,7 @@ type network struct {
 	rules     bool // 512 to, 1536 from
 	iifRules  bool // 10 iif
 	neigh     bool // a permanent neighbour on the host's end
+	further   bool // some of its pods get a second veth
 	// What its DEL is like: aws-cni removes by address, leaves the link, and succeeds while its daemon is away.
 	aws       bool
 	hostLocal bool // reservations are files, and its IPAM knows nothing else
@@ -49,13 +50,13 @@ var sharedMAC = net.HardwareAddr{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
 // networks are made anew for each run.
 func networks() []*network {
 	return []*network{
-		{name: "aws", id: 1, v4: true, prefix: "eni", fixedName: true, routes: true, rules: true, aws: true, probe: true},
-		{name: "ptp", id: 2, v4: true, v6: true, prefix: "veth", routes: true, rules: true, hostLocal: true, probe: true, ipamKey: true},
+		{name: "aws", id: 1, further: true, v4: true, prefix: "eni", fixedName: true, routes: true, rules: true, aws: true, probe: true},
+		{name: "ptp", id: 2, further: true, v4: true, v6: true, prefix: "veth", routes: true, rules: true, hostLocal: true, probe: true, ipamKey: true},
 		{name: "bridge", id: 3, v4: true, prefix: "vbr", master: true, hostLocal: true, ipamKey: true},
 		{name: "calico", id: 4, v4: true, prefix: "cali", mac: sharedMAC, fixedName: true, routes: true, neigh: true, probe: true},
 		{name: "macvlan", id: 5, v4: true, macvlan: true, hostLocal: true},
-		{name: "aws6", id: 6, v6: true, prefix: "e6n", fixedName: true, routes: true, rules: true, aws: true, probe: true, teardown: "always"},
-		{name: "branch", id: 7, v4: true, prefix: "vlan", fixedName: true, routes: true, iifRules: true, probe: true},
+		{name: "aws6", id: 6, further: true, v6: true, prefix: "e6n", fixedName: true, routes: true, rules: true, aws: true, probe: true, teardown: "always"},
+		{name: "branch", id: 7, further: true, v4: true, prefix: "vlan", fixedName: true, routes: true, iifRules: true, probe: true},
 	}
 }
 

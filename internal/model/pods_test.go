@@ -34,25 +34,27 @@ type sandbox struct {
 // att is what the model knows of an attachment.
 type att struct {
 	attachment.Key
-	net       *network
-	sb        *sandbox
-	ips       []netip.Addr
-	table     uint32
-	link      string
-	index     int // of the host link; 0 when there is none
-	result    json.RawMessage
-	need      map[string]bool // what it must have in the kernel while it lives
-	had       int             // how much that was at the ADD: with less it may have lost what it had to a primary
-	found     map[string]bool // what of it was there before its ADD
-	made      map[string]bool // what its primary ever made for it: what backstop may have recorded
-	window    bool            // its primary's ADD is done, backstop's is not
-	known     bool            // backstop's ADD is done
-	deleted   bool            // a DEL came since
-	renamed   bool            // one came under another network's name: nothing of it goes before it is dead
-	cut       bool            // a primary took its host link, as the next pod's of the same name does
-	cached    bool            // the runtime has its entry
-	holds     bool            // its IPAM has its addresses in its name
-	forgotten bool            // its cache entry went although its DEL failed, as CRI-O's do
+	net          *network
+	sb           *sandbox
+	ips          []netip.Addr
+	table        uint32
+	link         string
+	index        int       // of the host link; 0 when there is none
+	furtherNames [2]string // on the host and in the pod
+	further      []int     // host links of further interfaces: the last is the present one's
+	result       json.RawMessage
+	need         map[string]bool // what it must have in the kernel while it lives
+	had          int             // how much that was at the ADD: with less it may have lost what it had to a primary
+	found        map[string]bool // what of it was there before its ADD
+	made         map[string]bool // what its primary ever made for it: what backstop may have recorded
+	window       bool            // its primary's ADD is done, backstop's is not
+	known        bool            // backstop's ADD is done
+	deleted      bool            // a DEL came since
+	renamed      bool            // one came under another network's name: nothing of it goes before it is dead
+	cut          bool            // a primary took its host link, as the next pod's of the same name does
+	cached       bool            // the runtime has its entry
+	holds        bool            // its IPAM has its addresses in its name
+	forgotten    bool            // its cache entry went although its DEL failed, as CRI-O's do
 }
 
 // live says that nothing may take from it what it needs. Without its host link it has no network left: where its netns

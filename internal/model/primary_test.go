@@ -78,7 +78,7 @@ func (a *att) wants(it *item) bool {
 		}
 		return a.net.rules && it.plain && slices.Contains(a.ips, it.ips[0]) && (it.prio == 512 || it.prio == 1536 && it.table == a.table)
 	}
-	return a.index != 0 && it.index == a.index
+	return a.index != 0 && it.index == a.index || it.kind == "link" && a.isFurther(it.index)
 }
 
 // plumb makes links, addresses, routes and neighbours.
@@ -122,6 +122,11 @@ func (w *world) plumb(a *att) error {
 	a.index = l.Attrs().Index
 	if err := a.dressPod(); err != nil {
 		return err
+	}
+	if n.further && w.serial%3 == 0 {
+		if err := w.plumbFurther(a, ns); err != nil {
+			return err
+		}
 	}
 	return w.dressHost(a)
 }
@@ -184,7 +189,7 @@ func host(ip netip.Addr) *net.IPNet {
 
 // makeResult is the prevResult of the kind of primary, with its oddities.
 func (a *att) makeResult() json.RawMessage {
-	var interfaces, ips []any
+	interfaces, ips := a.furtherInterfaces(), []any(nil)
 	if !a.net.macvlan {
 		i := map[string]any{"name": a.link}
 		if a.net.mac != nil {

@@ -31,11 +31,16 @@ func (w *world) primaryDel(k attachment.Key, haveResult bool) error {
 	}
 	if a.sb.alive && len(a.ips) > 0 {
 		err := inNetns(a.sb.path, func(h *netlink.Handle) error {
-			l, err := h.LinkByName(a.IfName)
-			if err != nil {
-				return nil // gone already
+			for _, name := range []string{a.IfName, a.furtherNames[1]} {
+				l, err := h.LinkByName(name)
+				if err != nil {
+					continue // gone already, or there was none
+				}
+				if err := h.LinkDel(l); err != nil {
+					return err
+				}
 			}
-			return h.LinkDel(l)
+			return nil
 		})
 		if err != nil && !errors.Is(err, unix.ENODEV) {
 			return err

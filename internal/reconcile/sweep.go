@@ -110,8 +110,7 @@ func (e *Env) SweepDead(s *journal.Session) error {
 				continue
 			}
 			r, err := tx.Get(k)
-			if err == nil && r != nil && len(dead) < deadTorn && r.State != attachment.Owed && r.SameNode(e.Node) &&
-				teardown.Mode(r.Settings.Teardown) != teardown.Never && e.Collectable(r) {
+			if err == nil && r != nil && len(dead) < deadTorn && r.State != attachment.Owed && r.SameNode(e.Node) && e.Collectable(r) {
 				dead = append(dead, k)
 			}
 		}
@@ -132,13 +131,13 @@ func (e *Env) SweepDead(s *journal.Session) error {
 	return errors.Join(errs...)
 }
 
-// Collectable reports whether an attachment is dead and no primary can still be at
+// Collectable reports whether backstop may remove what an attachment left: it is dead, and no plugin of the list can still be at
 // work on its DEL. That is over when the grace is, or when the runtime's cache entry, which was there at the DEL, is gone.
 func (e *Env) Collectable(r *attachment.Record) bool {
-	if e.Life(r.Claim()) != attachment.Dead {
+	if teardown.Mode(r.Settings.Teardown) == teardown.Never || e.Life(r.Claim()) != attachment.Dead {
 		return false
 	}
-	if r.Del == nil || r.State != attachment.Deferred || r.Del.Last.Since(e.Now()) >= r.Settings.Grace {
+	if r.Del == nil || (r.State != attachment.Deferred && !r.Spared) || r.Del.Last.Since(e.Now()) >= r.Settings.Grace {
 		return true
 	}
 	return r.Replay != nil && r.Replay.CacheFile != "" && !cacheEntryThere(r)
@@ -182,6 +181,10 @@ func (e *Env) PlanSweep(rec *attachment.Record, others []teardown.Other) Swept {
 	if s.Action == teardown.Examine {
 		s.Plan = e.Plan(rec, others)
 	}
+	if teardown.Mode(rec.Settings.Teardown) == teardown.Never {
+		s.Plan.Leave(`teardown is "never"`)
+		return s
+	}
 	if s.Action == teardown.Examine || s.Action == teardown.Forget {
 		PlanRelease(rec, &s.Plan)
 	}
@@ -190,7 +193,7 @@ func (e *Env) PlanSweep(rec *attachment.Record, others []teardown.Other) Swept {
 
 func (e *Env) decideSweep(r *attachment.Record) teardown.SweepAction {
 	in := teardown.SweepInput{State: r.State, Life: e.Life(r.Claim()), SameNode: r.SameNode(e.Node), DeadFor: -1, Grace: r.Settings.Grace,
-		Doubtful: r.Doubtful(), Acknowledged: teardown.Acknowledged(r, cacheEntryThere(r)), Claimed: r.Claimed}
+		Doubtful: r.Doubtful(), Acknowledged: teardown.Acknowledged(r, cacheEntryThere(r)), Claimed: r.Claimed, Spared: r.Spared}
 	now := e.Now()
 	if r.Del != nil {
 		in.SinceDel = r.Del.Last.Since(now)
@@ -210,12 +213,14 @@ func (e *Env) lightly(r *attachment.Record, a teardown.SweepAction) error {
 		r.Note(now, "no DEL came and it is dead: its grace begins")
 		e.log(r.Key, "sweep").Info("dead without any DEL, its grace begins")
 	case teardown.Forget:
-		var out teardown.Outcome
-		if err := e.release(r, &out); err != nil {
-			return err
+		never := teardown.Mode(r.Settings.Teardown) == teardown.Never
+		if !never {
+			if err := e.Release(r); err != nil {
+				return err
+			}
 		}
 		to := attachment.Owed
-		if r.Released || teardown.Acknowledged(r, cacheEntryThere(r)) {
+		if never || r.Released || teardown.Acknowledged(r, cacheEntryThere(r)) {
 			to = attachment.Closed
 		}
 		if err := journal.Move(r, to); err != nil {
@@ -241,7 +246,11 @@ func (e *Env) examine(s *journal.Session, rec *attachment.Record) (teardown.Plan
 	if teardown.Mode(rec.Settings.Teardown) == teardown.Never {
 		return e.closeUntouched(s, rec)
 	}
-	torn, err := e.TearDown(s, Job{Why: why, Release: true, Settle: e.SettleDead}, rec.Key)
+	job := Job{Why: why, Release: true, Settle: e.SettleDead}
+	if !rec.Spared && rec.Del != nil && rec.Del.Last.Since(e.Now()) < rec.Settings.Grace {
+		job.Spare = true // a DEL that was cut short: its list goes on, or is tried again
+	}
+	torn, err := e.TearDown(s, job, rec.Key)
 	if len(torn) == 0 {
 		return teardown.Plan{}, err
 	}
@@ -276,6 +285,9 @@ func (e *Env) DueIn(r *attachment.Record) attachment.Moment {
 	case attachment.Deferred:
 		return e.after(r.Settings.Grace)
 	case attachment.Tearing:
+		if r.Spared {
+			return e.after(r.Settings.Grace)
+		}
 		return e.after(retry)
 	}
 	return e.after(time.Hour) // owed: a replay's business, no sweep's

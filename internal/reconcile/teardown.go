@@ -24,7 +24,7 @@ type Job struct {
 	// Release has the ipam key's plugin give back the addresses, too: where the primary cannot do it, or did not.
 	Release bool
 	Settle  Settle
-	// Spare leaves the pod's further interfaces, see teardown.Plan.Spare.
+	// Spare is for the first teardown of a DEL, see teardown.Plan.Spare.
 	Spare bool
 }
 
@@ -147,6 +147,12 @@ func (e *Env) settle(rec *attachment.Record, out teardown.Outcome, settle Settle
 		rec.Note(now, "removed %s", x)
 	}
 	err := out.Err
+	if rec.Spared = err == nil && out.Plan.Spares(); rec.Spared {
+		rec.LastError, rec.Due = "", e.DueIn(rec)
+		rec.Note(now, "further interfaces are left to the plugins that are called next: looked at again")
+		e.log(rec.Key, "teardown").Info("further interfaces are left to the plugins that are called next, a sweep looks again")
+		return
+	}
 	if err == nil && out.Plan.Unsettled() {
 		// Whoever's ADD is under way will claim it or not: until that is known the record is needed.
 		rec.LastError, rec.Due = "", e.DueIn(rec)

@@ -1,0 +1,52 @@
+package plugin
+
+import (
+	"testing"
+	"time"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/testnode"
+	"github.com/backstop-cni/backstop/journal"
+)
+
+// A GC of hundreds of dead attachments (a runtime that lost its state) takes the lock for each chunk anew: who asks for
+// it meanwhile, a pod's ADD, has it long before the end.
+func TestGCLetsOthersIn(t *testing.T) {
+	testnode.Run(t, func(t *testing.T) {
+		const dead = 600
+		crowd(t, dead*3/2, "/run/netns/gone") // a third of them are owed
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			out, log, ok := invoke(t, "GC", `{"cniVersion":"1.1.0","name":"n","type":"backstop","cni.dev/valid-attachments":[]}`)
+			if !ok || log != "" {
+				t.Error(out, log)
+			}
+		}()
+		left := func() (n int) {
+			err := journal.At(journal.DefaultPath).ViewWithin(t.Context(), time.Minute, func(tx *journal.Tx) error {
+				return tx.Each(func(r *attachment.Record) error {
+					if r.State == attachment.Attached {
+						n++
+					}
+					return nil
+				})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		between := 0
+		for n := dead; n > 0; n = left() {
+			if n < dead {
+				between++
+			}
+		}
+		<-done
+		if between == 0 {
+			t.Errorf("nobody else had the journal's lock before all %d records were torn down", dead)
+		}
+		t.Logf("%d others had the lock meanwhile", between)
+	})
+}
