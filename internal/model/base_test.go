@@ -120,10 +120,11 @@ func unlinkAll(l listing, keep func(*item) bool) error {
 // wipeRules removes all rules and makes those anew that are kept: a request to delete one takes the first that has what
 // it names, and there may be others.
 func wipeRules(l listing, keep func(*item) bool) error {
+	added := func(it *item) bool { return it.kind == "rule" && it.prio > 0 && it.prio < 32766 } // the kernel's own have 0, 32766 and 32767
 	for now := l; ; {
 		left := 0
 		for _, it := range now.items {
-			if it.kind == "rule" && it.prio > 0 && it.prio < 32766 {
+			if added(it) {
 				left++
 				if err := sendRaw(unix.RTM_DELRULE, it); err != nil {
 					return err
@@ -139,7 +140,7 @@ func wipeRules(l listing, keep func(*item) bool) error {
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(l.items)) {
-		if it := l.items[text]; it.kind == "rule" && it.prio > 0 && it.prio < 32766 && keep(it) {
+		if it := l.items[text]; added(it) && keep(it) {
 			for range l.count[text] {
 				if err := sendRaw(unix.RTM_NEWRULE, it); err != nil {
 					return err

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
-	"github.com/backstop-cni/backstop/journal"
 )
 
 // foreignRemoval says that something has gone that nobody who might has taken.
@@ -171,45 +169,4 @@ func (w *world) claimed(a *att, text string, now listing) bool {
 
 func sameBoot(r *attachment.Record, boot int) bool {
 	return strings.HasSuffix(r.Node.Now.BootID, fmt.Sprintf("-%012d", boot))
-}
-
-// record reads an attachment's open record; nil when there is none.
-func record(k attachment.Key) (r *attachment.Record, err error) {
-	err = journal.At(journal.DefaultPath).ViewWithin(context.Background(), patience, func(tx *journal.Tx) (err error) { r, err = tx.Get(k); return err })
-	return r, err
-}
-
-// stories are what the journal tells of the attachments that a text names, or names a thing of.
-func (w *world) stories(text string) string {
-	var b strings.Builder
-	tell := func(r *attachment.Record) error {
-		a := w.atts[r.Key]
-		about := a != nil && (strings.Contains(text, a.ContainerID) || a.link != "" && strings.Contains(text, a.link))
-		if a != nil && !about {
-			for made := range a.made {
-				about = about || strings.Contains(text, made)
-			}
-		}
-		for _, ip := range r.Addresses() {
-			about = about || strings.Contains(text, " "+ip.String()+" ")
-		}
-		if !about {
-			return nil
-		}
-		fmt.Fprintf(&b, "%s is %s\n", r.Key, r.State)
-		for _, x := range r.Resources {
-			fmt.Fprintf(&b, "    %s (%s)\n", x, x.Share)
-		}
-		for _, e := range r.Events {
-			fmt.Fprintf(&b, "  %s %s\n", e.At.Format("05.000"), e.What)
-		}
-		return nil
-	}
-	err := journal.At(journal.DefaultPath).ViewWithin(context.Background(), patience, func(tx *journal.Tx) error {
-		return errors.Join(tx.Each(tell), tx.History(tell))
-	})
-	if err != nil {
-		fmt.Fprintf(&b, "the journal: %v\n", err)
-	}
-	return b.String()
 }

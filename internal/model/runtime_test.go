@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -193,7 +192,7 @@ func (w *world) absorb(a *att, now listing) {
 // lookUp notes which records an ADD meets: the open ones, but for those whose resources are gone.
 func (w *world) lookUp() error {
 	w.met = map[attachment.Key]bool{}
-	return journal.At(journal.DefaultPath).ViewWithin(context.Background(), patience, func(tx *journal.Tx) error {
+	return view(func(tx *journal.Tx) error {
 		return tx.Each(func(r *attachment.Record) error {
 			w.met[r.Key] = r.State != attachment.Owed || r.Claimed
 			return nil
