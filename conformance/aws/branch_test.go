@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,10 +58,9 @@ func playBranches() int {
 	for _, r := range branches {
 		for _, mode := range modes {
 			b := branchOutcome{Row: r.name, Mode: mode}
-			var out, log bytes.Buffer
-			err := testnode.Node{}.Exec(context.Background(), testnode.Command{Args: []string{os.Args[0]}, Env: []string{rowEnv + "=" + r.name, modeEnv + "=" + mode}, Stdout: &out, Stderr: &log})
-			if err = errors.Join(err, json.Unmarshal(out.Bytes(), &b.Outcome)); err != nil {
-				b.Err = fmt.Sprintf("%v: %s", err, log.String())
+			var err error
+			if b.Outcome, err = inNode(context.Background(), r, mode); err != nil {
+				b.Err = err.Error()
 			}
 			line, err := json.Marshal(b)
 			if err != nil {
@@ -75,9 +73,9 @@ func playBranches() int {
 }
 
 // branchReport boots the guest and judges what it says.
-func branchReport(t *testing.T, path string) string {
+func branchReport(t *testing.T, p testnode.Programs) string {
 	all := map[string]branchOutcome{}
-	for line := range strings.Lines(guest(t, path)) {
+	for line := range strings.Lines(guest(t, p.CNIPath())) {
 		text, is := strings.CutPrefix(strings.TrimSpace(line), played)
 		var b branchOutcome
 		if !is {

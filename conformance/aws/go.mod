@@ -2,10 +2,7 @@ module github.com/backstop-cni/backstop/conformance/aws
 
 go 1.26.8
 
-replace (
-	github.com/backstop-cni/backstop => ../../
-	github.com/backstop-cni/backstop/conformance => ../
-)
+replace github.com/backstop-cni/backstop => ../../
 
 tool (
 	github.com/aws/amazon-vpc-cni-k8s/cmd/egress-cni-plugin

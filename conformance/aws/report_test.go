@@ -2,14 +2,13 @@ package aws
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/backstop-cni/backstop/internal/testnode"
@@ -53,22 +52,19 @@ func TestMain(m *testing.M) {
 // TestReport plays every row without backstop and with it in both modes. With it nothing may stay, and the report must
 // be the one that is kept.
 func TestReport(t *testing.T) {
-	path := programs(t)
+	p := programs(t)
 	all := make([][]outcome, len(rows))
 	t.Run("rows", func(t *testing.T) {
-		var mu sync.Mutex
 		for i, r := range rows {
 			all[i] = make([]outcome, len(modes))
 			for m, mode := range modes {
 				t.Run(r.name+"/"+mode, func(t *testing.T) {
 					t.Parallel()
-					o, err := inNode(t, path, r.name, mode)
+					o, err := inNode(t.Context(), r, mode, p.Environment()...)
 					if err != nil {
 						t.Fatal(err)
 					}
 					judge(t, r, mode, o)
-					mu.Lock()
-					defer mu.Unlock()
 					all[i][m] = o
 				})
 			}
@@ -77,35 +73,37 @@ func TestReport(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	compare(t, report(rows, all)+branchReport(t, path))
+	compare(t, report(rows, all)+branchReport(t, p))
 }
 
-// programs gives a PATH with everything that a row runs.
-func programs(t *testing.T) string {
-	var dirs []string
-	for dir, has := range map[string]string{"bin": "aws-cni", "../bin": "cnitool", "../../bin": "backstop"} {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(filepath.Join(abs, has)); err != nil {
-			t.Fatalf("run `make conformance-aws` in the project's top directory: %v", err)
-		}
-		dirs = append(dirs, abs)
-	}
-	return strings.Join(dirs, ":")
-}
-
-func inNode(t *testing.T, path, row, mode string) (o outcome, err error) {
-	var out, log bytes.Buffer
-	err = testnode.Node{}.Exec(t.Context(), testnode.Command{
-		Args: []string{os.Args[0]}, Stdout: &out, Stderr: &log,
-		Env: []string{rowEnv + "=" + row, modeEnv + "=" + mode, "CNI_PATH=" + path, "PATH=" + path + ":" + os.Getenv("PATH") + ":/usr/sbin:/sbin"},
-	})
+// programs are what a row runs.
+func programs(t *testing.T) testnode.Programs {
+	const makes = "make conformance-aws"
+	p, err := testnode.FindPrograms(
+		testnode.Built{Dir: "bin", Command: makes, Holds: []string{"aws-cni", "egress-cni", "ipamd"}},
+		testnode.Built{Dir: "../bin", Command: makes, Holds: []string{"cnitool"}},
+		testnode.BuiltBackstop("../.."),
+	)
 	if err != nil {
-		return o, fmt.Errorf("%w\n%s", err, log.String())
+		t.Fatal(err)
 	}
-	return o, json.Unmarshal(out.Bytes(), &o)
+	return p
+}
+
+// inNode plays a row in a node of its own: this program, started again there.
+func inNode(ctx context.Context, r row, mode string, env ...string) (o outcome, err error) {
+	var out, log bytes.Buffer
+	err = testnode.Node{}.Exec(ctx, testnode.Command{
+		Args: []string{os.Args[0]}, Stdout: &out, Stderr: &log,
+		Env: append([]string{rowEnv + "=" + r.name, modeEnv + "=" + mode}, env...),
+	})
+	if err == nil {
+		err = json.Unmarshal(out.Bytes(), &o)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, log.String())
+	}
+	return o, err
 }
 
 // judge holds what has to be true of every row.

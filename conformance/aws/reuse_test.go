@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/backstop-cni/backstop/internal/testnode"
 )
 
 // wrongENI: a daemon that has forgotten pod a answers its DEL with success, and a's rule stays. Then b, a pod of the
@@ -26,27 +28,14 @@ func wrongENI(n *node) error {
 
 // leavesBy asks the kernel which way a packet from the pod takes.
 func leavesBy(p pod, address string) (dev string, err error) {
-	link, err := hostLink(p)
-	if err != nil {
-		return "", err
+	links, err := testnode.HostLinks(p.sandbox)
+	if err != nil || len(links) != 1 {
+		return "", fmt.Errorf("the pod has the veths %v (%v), want one", links, err)
 	}
-	out, err := exec.Command("ip", "route", "get", "8.8.8.8", "from", address, "iif", link).CombinedOutput()
+	out, err := exec.Command("ip", "route", "get", "8.8.8.8", "from", address, "iif", links[0]).CombinedOutput()
 	m := regexp.MustCompile(`dev (\S+)`).FindSubmatch(out)
 	if err != nil || m == nil {
-		return "", fmt.Errorf("ip route get from %s iif %s: %v: %s", address, link, err, out)
-	}
-	return string(m[1]), nil
-}
-
-func hostLink(p pod) (string, error) {
-	peers, err := hostLinks(p)
-	if err != nil || len(peers) != 1 {
-		return "", fmt.Errorf("the pod's veths have the peers %v (%v), want one", peers, err)
-	}
-	out, err := exec.Command("ip", "-o", "link").Output()
-	m := regexp.MustCompile(fmt.Sprintf(`(?m)^%d: ([^@:]+)`, peers[0])).FindSubmatch(out)
-	if err != nil || m == nil {
-		return "", fmt.Errorf("no link has index %d (%v)", peers[0], err)
+		return "", fmt.Errorf("ip route get from %s iif %s: %v: %s", address, links[0], err, out)
 	}
 	return string(m[1]), nil
 }
@@ -62,7 +51,7 @@ func lateDEL(n *node) error {
 	if err != nil {
 		return err
 	}
-	n.del(web)
+	n.del(web, web.args())
 	after, err := uses("10.0.2.50")
 	if err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"github.com/backstop-cni/backstop/internal/testnode"
 )
 
 // row is a situation: what happens to the daemon and to the pods.
@@ -37,20 +39,24 @@ type act func(*node) error
 
 func added(p pod) act { return func(n *node) error { return n.add(p) } }
 
-func gone(p pod) act { return func(n *node) error { return n.gone(p) } }
+// gone ends a sandbox as its last process would: the netns goes, and with it the pod's ends of links.
+func gone(p pod) act { return func(*node) error { return testnode.RemovePod(p.sandbox) } }
 
-func deleted(p pod, args ...string) act {
+func deleted(p pod) act { return deletedAs(p, p.args()) }
+
+// deletedAs is a DEL with another CNI_ARGS than kubelet's.
+func deletedAs(p pod, cniArgs string) act {
 	return func(n *node) error {
-		n.del(p, args...)
+		n.del(p, cniArgs)
 		return nil
 	}
 }
 
 func up(del string) act { return func(n *node) error { return n.up(del) } }
 
-func killed(n *node) error { return n.kill() }
+func killed(n *node) error { return n.daemon.Kill() }
 
-func signalled(s syscall.Signal) act { return func(n *node) error { return n.signal(s) } }
+func signalled(s syscall.Signal) act { return func(n *node) error { return n.daemon.Signal(s) } }
 
 // forgotten: the scripted daemon has no file.
 func forgotten(n *node) error { return story(killed, up(""))(n) }
@@ -86,7 +92,7 @@ var rows = []row{
 	{name: "the daemon has forgotten the pod", play: with(web, forgotten)},
 	{name: "the daemon is killed, the runtime's cache entry is lost", datastore: true, play: with(web, killed, cacheLost)},
 	{name: "the daemon is killed, `tuning` has rewritten the MAC", datastore: true, plugins: []any{tuning}, play: with(web, killed)},
-	{name: "the daemon is killed, CNI_ARGS is empty", datastore: true, play: story(added(web), killed, deleted(web, "none"), gone(web))},
+	{name: "the daemon is killed, CNI_ARGS is empty", datastore: true, play: story(added(web), killed, deletedAs(web, ""), gone(web))},
 	{name: "the daemon is stopped (SIGSTOP) and goes on later", datastore: true,
 		play: story(with(web, signalled(syscall.SIGSTOP)), signalled(syscall.SIGCONT))},
 	{name: "the daemon accepts and never answers", play: story(with(web, killed, up("hang")), killed)},
@@ -110,6 +116,6 @@ func failedADD(n *node) error {
 	if n.add(p) == nil {
 		return errors.New("the ADD succeeded: this kernel has vlan links")
 	}
-	n.del(p)
+	n.del(p, p.args())
 	return nil
 }

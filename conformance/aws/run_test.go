@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -27,12 +26,12 @@ type outcome struct {
 
 // play plays a row in the node that this process is in.
 func play(r row, mode string) (outcome, error) {
-	n := &node{mode: mode, row: r}
+	n := &node{mode: mode, row: r, daemon: testnode.Daemon{Socket: socket}}
 	var o outcome
 	if err := errors.Join(furnish(), n.list(), warm(), n.up("")); err != nil {
 		return o, err
 	}
-	defer func() { _ = n.kill() }()
+	defer func() { _ = n.daemon.Kill() }()
 	var err error
 	if n.before, err = look(); err != nil {
 		return o, err
@@ -40,10 +39,12 @@ func play(r row, mode string) (outcome, error) {
 	if err := r.play(n); err != nil {
 		return o, err
 	}
-	if o.Stays, err = n.left(); err != nil {
+	now, err := look()
+	if err != nil {
 		return o, err
 	}
-	if n.daemon == nil {
+	o.Stays = n.left(now)
+	if !n.daemon.Running() {
 		if err := n.up(""); err != nil {
 			return o, err
 		}
@@ -51,14 +52,11 @@ func play(r row, mode string) (outcome, error) {
 	if err := n.settle(); err != nil {
 		return o, err
 	}
-	if o.Settled, err = n.left(); err != nil {
+	if now, err = look(); err != nil {
 		return o, err
 	}
-	now, err := look()
-	if err != nil {
-		return o, err
-	}
-	o.Lost, o.Told, o.Shown = n.before.Minus(now), n.told, n.shown
+	o.Settled, o.Lost = n.left(now), n.before.Minus(now)
+	o.Told, o.Shown = n.told, n.shown
 	o.Held, err = held()
 	return o, err
 }
@@ -91,20 +89,15 @@ var (
 	frame = regexp.MustCompile(`CNI-HOSTPORT|^nft |-N KUBE|^(iptables|ip6tables) .*-P `)
 )
 
-// left is what the node has more than at first.
-func (n *node) left() ([]string, error) {
-	now, err := look()
-	if err != nil {
-		return nil, err
-	}
-	var lines []string
+// left is what the node has more now than at first.
+func (n *node) left(now testnode.Snapshot) (lines []string) {
 	for _, line := range now.Minus(n.before) {
 		if !frame.MatchString(line) {
 			lines = append(lines, noise.ReplaceAllString(line, ""))
 		}
 	}
 	slices.Sort(lines)
-	return lines, nil
+	return lines
 }
 
 // settle does what a timer does, until no record is open; nothing without backstop.
@@ -148,12 +141,4 @@ func held() (ips []string, err error) {
 		ips = append(ips, a.IPv4)
 	}
 	return ips, nil
-}
-
-func accepts(socket string) error {
-	c, err := net.Dial("unix", socket)
-	if err != nil {
-		return err
-	}
-	return c.Close()
 }

@@ -15,5 +15,6 @@
 // mistake in backstop's reading of the kernel cannot hide itself in a test.
 //
 // The package nodescript has the same as testscript commands. Programs that are no tests (the demo, the bench) use
-// Node.Exec.
+// Node.Exec. FindPrograms, Daemon and RemovePod are here for conformance and conformance/aws: neither module may require
+// the other, which would move the versions of the plugins that it is about.
 package testnode

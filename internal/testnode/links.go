@@ -16,6 +16,7 @@ type ipLink struct {
 	MAC    string   `json:"address"`
 	Master string   `json:"master"`
 	Parent string   `json:"link"`
+	Peer   int      `json:"link_index"` // a veth's, when it is in another network namespace
 	Info   struct {
 		Kind string `json:"info_kind"`
 	} `json:"linkinfo"`

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
-	"os/exec"
-	"time"
 
 	"github.com/backstop-cni/backstop/internal/testnode"
 )
@@ -22,7 +19,7 @@ const (
 // Daemon is the gated primary's daemon as a real process, which can be killed.
 type Daemon struct {
 	Program string // path of gatedprimary
-	running *exec.Cmd
+	process testnode.Daemon
 }
 
 // Up starts the daemon and waits until it accepts.
@@ -30,36 +27,16 @@ func (d *Daemon) Up() error {
 	if err := os.MkdirAll(GatedDir, 0o700); err != nil {
 		return fmt.Errorf("starting the daemon: %w", err)
 	}
-	d.running = exec.Command(d.Program, "daemon", "-socket", GatedSocket, "-state", gatedState)
-	d.running.Stderr = os.Stderr
-	if err := d.running.Start(); err != nil {
-		return fmt.Errorf("starting the daemon: %w", err)
-	}
-	return testnode.Until(10*time.Second, func() error {
-		c, err := net.Dial("unix", GatedSocket)
-		if err != nil {
-			return fmt.Errorf("the daemon does not accept: %w", err)
-		}
-		return c.Close()
-	})
+	d.process.Socket = GatedSocket
+	return d.process.Start(d.Program, "daemon", "-socket", GatedSocket, "-state", gatedState)
 }
 
-// Down kills the daemon as the kernel would when memory runs out: its socket's file stays behind.
-func (d *Daemon) Down() error {
-	if d.running == nil {
-		return errors.New("the daemon is not up")
-	}
-	if err := d.running.Process.Kill(); err != nil {
-		return fmt.Errorf("killing the daemon: %w", err)
-	}
-	d.running.Wait() // always an error: it was killed
-	d.running = nil
-	return nil
-}
+// Down kills the daemon: its socket's file stays behind.
+func (d *Daemon) Down() error { return d.process.Kill() }
 
 // Forget makes the daemon lose its memory; one that is up is restarted for it.
 func (d *Daemon) Forget() error {
-	up := d.running != nil
+	up := d.process.Running()
 	if up {
 		if err := d.Down(); err != nil {
 			return err

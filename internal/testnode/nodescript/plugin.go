@@ -54,7 +54,7 @@ func dress(_ *testscript.TestScript, args []string) error {
 	}
 	for _, s := range steps {
 		// A rule that is there already is what a primary finds, too.
-		if err := run("ip", strings.Fields(s)...).err; err != nil && !strings.Contains(err.Error(), "rule add") {
+		if err := run("ip", strings.Fields(s)...); err != nil && !strings.Contains(err.Error(), "rule add") {
 			return err
 		}
 	}
