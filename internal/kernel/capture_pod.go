@@ -3,6 +3,7 @@ package kernel
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/backstop-cni/backstop/attachment"
 )
@@ -67,8 +68,8 @@ func (c *capture) podAddresses(l attachment.Link) {
 }
 
 // proven reports whether the namespace is the result's: it holds one of its
-// addresses and, where the result names host interfaces, the other ends of its veths are among them. The next pod may
-// have the address alone.
+// addresses and, where the result names host interfaces, the other ends of its veths are among them, with the MACs that the
+// result gives. The next pod may have the address, and the host link's name, too.
 func (c *capture) proven() bool {
 	holds := slices.ContainsFunc(c.Pod, func(r attachment.Resource) bool {
 		if r.Address == nil {
@@ -80,20 +81,25 @@ func (c *capture) proven() bool {
 	if !holds {
 		return false
 	}
-	var named []string
-	for _, i := range c.t.Result.Interfaces {
-		if i.Sandbox == "" {
-			named = append(named, i.Name)
-		}
-	}
+	onHost := slices.ContainsFunc(c.t.Result.Interfaces, func(i attachment.Interface) bool { return i.Sandbox == "" })
 	for _, p := range c.pods {
-		if len(named) == 0 || p.Kind != "veth" || p.ParentNetnsID < 0 || p.ParentNetnsID != c.t.Pod.hostNSID() {
+		if !c.named(p, false) && c.named(attachment.Link{Name: p.Name}, false) {
+			return false // the name is the result's, the MAC is not
+		}
+		if !onHost || p.Kind != "veth" || p.ParentNetnsID < 0 || p.ParentNetnsID != c.t.Pod.hostNSID() {
 			continue
 		}
 		l, err := c.host.LinkByIndex(p.Parent)
-		if c.failed(err) || l == nil || !slices.Contains(named, l.Name) {
+		if c.failed(err) || l == nil || !c.named(*l, true) {
 			return false
 		}
 	}
 	return true
+}
+
+// named reports whether the result has a link, by its name and, where both say one, its MAC: AWS writes numbers there.
+func (c *capture) named(l attachment.Link, onHost bool) bool {
+	return slices.ContainsFunc(c.t.Result.Interfaces, func(i attachment.Interface) bool {
+		return i.Name == l.Name && (i.Sandbox == "") == onHost && (l.MAC == "" || strings.Count(i.MAC, ":") != 5 || i.MAC == l.MAC)
+	})
 }

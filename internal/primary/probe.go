@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -119,8 +120,8 @@ func ask(ctx context.Context, probe string) bool {
 
 func accepts(context.Context, net.Conn) bool { return true }
 
-// preface is how an HTTP/2 client begins, with empty settings (RFC 9113, 3.4). The server's own settings come at once;
-// for a daemon that is stopped or stuck the kernel only takes the connection.
+// preface is how an HTTP/2 client begins, with empty settings (RFC 9113, 3.4). The server's own settings come at once, as
+// its first frame; for a daemon that is stopped or stuck the kernel only takes the connection.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
 func greets(ctx context.Context, c net.Conn) bool {
@@ -130,6 +131,10 @@ func greets(ctx context.Context, c net.Conn) bool {
 	if _, err := c.Write([]byte(preface)); err != nil {
 		return false
 	}
-	n, err := c.Read(make([]byte, 1))
-	return n == 1 && err == nil
+	var head [9]byte // of a frame (RFC 9113, 4.1): length, type, flags, stream
+	if _, err := io.ReadFull(c, head[:]); err != nil {
+		return false
+	}
+	const settings, ack = 4, 1
+	return head[3] == settings && head[4]&ack == 0 && head[5]|head[6]|head[7]|head[8] == 0
 }

@@ -138,29 +138,46 @@ func TestASocketThatAcceptsNothing(t *testing.T) {
 }
 
 // A stopped daemon's socket takes connections, and no more than that: to be asked for a greeting tells it from one that
-// is there.
+// is there. What else may listen there does not greet as a gRPC server does, with its settings.
 func TestAGRPCServerGreets(t *testing.T) {
 	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		says string
+		want bool
+	}{
+		"empty settings":                {"\x00\x00\x00\x04\x00\x00\x00\x00\x00", true},
+		"settings":                      {"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00", true},
+		"settings, cut off":             {"\x00\x00\x06\x04\x00", false},
+		"only the client's are settled": {"\x00\x00\x00\x04\x01\x00\x00\x00\x00", false},
+		"settings of a stream":          {"\x00\x00\x00\x04\x00\x00\x00\x00\x01", false},
+		"it goes away":                  {"\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", false},
+		"HTTP/1.1":                      {"HTTP/1.1 400 Bad Request\r\n\r\n", false},
+		"nothing":                       {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants := "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+			greeter := listen(t, "unix", filepath.Join(t.TempDir(), "s"))
+			heard := make(chan string, 1)
+			go func() {
+				conn, err := greeter.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				b := make([]byte, len(wants))
+				_, _ = io.ReadFull(conn, b)
+				heard <- string(b)
+				_, _ = conn.Write([]byte(c.says))
+			}()
+			if got := Reachable(t.Context(), []string{"grpc+unix://" + greeter.Addr().String()}, time.Minute); got != c.want {
+				t.Errorf("reachable: %v, want %v", got, c.want)
+			}
+			if got := <-heard; got != wants {
+				t.Errorf("the server heard %q", got)
+			}
+		})
+	}
 	silent := listen(t, "unix", filepath.Join(dir, "silent.sock"))
-	wants := "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-	greeter := listen(t, "unix", filepath.Join(dir, "greeter.sock"))
-	heard := make(chan string, 1)
-	go func() {
-		c, err := greeter.Accept()
-		if err != nil {
-			return
-		}
-		b := make([]byte, len(wants))
-		_, _ = io.ReadFull(c, b)
-		heard <- string(b)
-		_, _ = c.Write([]byte("\x00\x00\x00\x04\x00\x00\x00\x00\x00")) // empty SETTINGS
-	}()
-	if !Reachable(t.Context(), []string{"grpc+unix://" + greeter.Addr().String()}, time.Minute) {
-		t.Error("a server that greets is not reachable")
-	}
-	if got := <-heard; got != wants {
-		t.Errorf("the server heard %q", got)
-	}
 	began := time.Now()
 	if Reachable(t.Context(), []string{"grpc+unix://" + silent.Addr().String()}, short) || time.Since(began) > short+slack {
 		t.Errorf("a server that does not greet is reachable, or it took too long: %v", time.Since(began))
