@@ -154,6 +154,29 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment(in *jlexer.Lex
 				}
 				in.Delim(']')
 			}
+		case "found":
+			if in.IsNull() {
+				in.Skip()
+				out.Found = nil
+			} else {
+				in.Delim('[')
+				if out.Found == nil {
+					if !in.IsDelim(']') {
+						out.Found = make([]Resource, 0, 0)
+					} else {
+						out.Found = []Resource{}
+					}
+				} else {
+					out.Found = (out.Found)[:0]
+				}
+				for !in.IsDelim(']') {
+					var v4 Resource
+					easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment3(in, &v4)
+					out.Found = append(out.Found, v4)
+					in.WantComma()
+				}
+				in.Delim(']')
+			}
 		case "settings":
 			easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment4(in, &out.Settings)
 		case "deadSince":
@@ -234,9 +257,9 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment(in *jlexer.Lex
 					out.Events = (out.Events)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v4 Event
-					easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment8(in, &v4)
-					out.Events = append(out.Events, v4)
+					var v5 Event
+					easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment8(in, &v5)
+					out.Events = append(out.Events, v5)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -320,11 +343,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment(out *jwriter.W
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v5, v6 := range in.IPs {
-				if v5 > 0 {
+			for v6, v7 := range in.IPs {
+				if v6 > 0 {
 					out.RawByte(',')
 				}
-				out.RawText((v6).MarshalText())
+				out.RawText((v7).MarshalText())
 			}
 			out.RawByte(']')
 		}
@@ -341,11 +364,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment(out *jwriter.W
 			out.RawString("null")
 		} else {
 			out.RawByte('[')
-			for v7, v8 := range in.Resources {
-				if v7 > 0 {
+			for v8, v9 := range in.Resources {
+				if v8 > 0 {
 					out.RawByte(',')
 				}
-				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment3(out, v8)
+				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment3(out, v9)
 			}
 			out.RawByte(']')
 		}
@@ -355,11 +378,25 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment(out *jwriter.W
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v9, v10 := range in.Pod {
-				if v9 > 0 {
+			for v10, v11 := range in.Pod {
+				if v10 > 0 {
 					out.RawByte(',')
 				}
-				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment3(out, v10)
+				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment3(out, v11)
+			}
+			out.RawByte(']')
+		}
+	}
+	if len(in.Found) != 0 {
+		const prefix string = ",\"found\":"
+		out.RawString(prefix)
+		{
+			out.RawByte('[')
+			for v12, v13 := range in.Found {
+				if v12 > 0 {
+					out.RawByte(',')
+				}
+				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment3(out, v13)
 			}
 			out.RawByte(']')
 		}
@@ -419,11 +456,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment(out *jwriter.W
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v11, v12 := range in.Events {
-				if v11 > 0 {
+			for v14, v15 := range in.Events {
+				if v14 > 0 {
 					out.RawByte(',')
 				}
-				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment8(out, v12)
+				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment8(out, v15)
 			}
 			out.RawByte(']')
 		}
@@ -772,13 +809,13 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment4(in *jlexer.Le
 					out.Probe = (out.Probe)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v13 string
+					var v16 string
 					if in.IsNull() {
 						in.Skip()
 					} else {
-						v13 = string(in.String())
+						v16 = string(in.String())
 					}
-					out.Probe = append(out.Probe, v13)
+					out.Probe = append(out.Probe, v16)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -839,11 +876,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment4(out *jwriter.
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v14, v15 := range in.Probe {
-				if v14 > 0 {
+			for v17, v18 := range in.Probe {
+				if v17 > 0 {
 					out.RawByte(',')
 				}
-				out.String(string(v15))
+				out.String(string(v18))
 			}
 			out.RawByte(']')
 		}
@@ -1735,6 +1772,12 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment1(in *jlexer.Le
 			easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment2(in, &out.Netns)
 		case "mount":
 			easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment2(in, &out.Mount)
+		case "root":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Root = uint64(in.Uint64())
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -1763,6 +1806,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment1(out *jwriter.
 		const prefix string = ",\"mount\":"
 		out.RawString(prefix)
 		easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment2(out, in.Mount)
+	}
+	if in.Root != 0 {
+		const prefix string = ",\"root\":"
+		out.RawString(prefix)
+		out.Uint64(uint64(in.Root))
 	}
 	out.RawByte('}')
 }
@@ -1824,9 +1872,9 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment15(in *jlexer.L
 					out.Links = (out.Links)[:0]
 				}
 				for !in.IsDelim(']') {
-					var v22 Link
-					easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment9(in, &v22)
-					out.Links = append(out.Links, v22)
+					var v25 Link
+					easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment9(in, &v25)
+					out.Links = append(out.Links, v25)
 					in.WantComma()
 				}
 				in.Delim(']')
@@ -1898,11 +1946,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment15(out *jwriter
 		out.RawString(prefix)
 		{
 			out.RawByte('[')
-			for v23, v24 := range in.Links {
-				if v23 > 0 {
+			for v26, v27 := range in.Links {
+				if v26 > 0 {
 					out.RawByte(',')
 				}
-				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment9(out, v24)
+				easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment9(out, v27)
 			}
 			out.RawByte(']')
 		}

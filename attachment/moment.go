@@ -34,5 +34,18 @@ func (n NamespaceID) IsZero() bool { return n == NamespaceID{} }
 type Node struct {
 	Now   Moment      `json:"now"`
 	Netns NamespaceID `json:"netns"` // the host's network namespace
-	Mount NamespaceID `json:"mount"` // the process's mount namespace: whether paths mean the same
+	Mount NamespaceID `json:"mount"` // the process's mount namespace
+	// Root is the id of the mount at / that is never given out again (STATX_MNT_ID_UNIQUE, statx(2)). Before Linux 6.8 it is
+	// FirstRoot where the machine's first process is, and else 0.
+	Root uint64 `json:"root,omitempty"`
+}
+
+// FirstRoot stands for the mount at / of the machine's first process, whose mount namespace lasts as long as the boot.
+// The kernel's own ids are greater (fs/namespace.c: from 2^31 on).
+const FirstRoot = 1
+
+// SamePaths reports whether a path that was recorded at n leads to the same here. The inode of
+// the mount namespace alone could be another's by now: an agent's pod may get that of a runtime that was restarted.
+func (n Node) SamePaths(here Node) bool {
+	return n.Mount == here.Mount && n.Root == here.Root && here.Root != 0
 }

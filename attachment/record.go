@@ -41,7 +41,9 @@ type Record struct {
 	PrevResult json.RawMessage `json:"prevResult,omitempty"`
 	Resources  []Resource      `json:"resources"`     // on the node
 	Pod        []Resource      `json:"pod,omitempty"` // inside the pod: for CHECK and people, never removed
-	Settings   Settings        `json:"settings"`
+	// Found is what looked like the attachment's at its ADD and was left to another record, see teardown.Newcomer.
+	Found    []Resource `json:"found,omitempty"`
+	Settings Settings   `json:"settings"`
 
 	DeadSince *Moment `json:"deadSince,omitempty"` // first seen dead without any DEL
 	Del       *Del    `json:"del,omitempty"`

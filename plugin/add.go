@@ -89,7 +89,7 @@ func (c *call) place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.
 	if err != nil {
 		c.env.Log.WithFields(c.fields("record")).WithError(err).Warn("an older record of this attachment cannot be read and is replaced")
 	} else if old != nil {
-		supersede(rec, old)
+		c.supersede(rec, old)
 		old.Note(now, "superseded by another ADD")
 		if err := tx.Remember(old); err != nil {
 			return nil, err
@@ -99,10 +99,10 @@ func (c *call) place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.
 	if err != nil {
 		return nil, err
 	}
-	found := teardown.Newcomer(rec, old, others)
+	rec.Found = teardown.Newcomer(rec, old, others)
 	rec.Due = c.env.DueIn(rec)
 	rec.Note(now, "ADD recorded: %d resources", len(rec.Resources))
-	for _, x := range found {
+	for _, x := range rec.Found {
 		rec.Note(now, "found and not claimed: %s", x)
 	}
 	for _, o := range others {
@@ -130,14 +130,16 @@ func mayMisroute(r *attachment.Record) bool {
 	return true
 }
 
-// supersede keeps what an older ADD of the same key left and the newer one does
-// not have, so that the DEL removes both.
-func supersede(rec, old *attachment.Record) {
+// supersede keeps what an older ADD of the same key left in the node and the newer one does
+// not have, so that the DEL removes both. What is gone by now is nobody's, and must not be claimed against the next
+// pod that makes the same.
+func (c *call) supersede(rec, old *attachment.Record) {
 	if !old.SameNode(rec.Node) {
 		return
 	}
-	for _, x := range old.Resources {
-		if x.Share == attachment.Own && !rec.Holds(x) {
+	sight := teardown.Observe(c.env.Kernel, old)
+	for i, x := range old.Resources {
+		if x.Share == attachment.Own && !rec.Holds(x) && !sight.Resources[i].Gone() {
 			x.Superseded = true
 			rec.Resources = append(rec.Resources, x)
 		}

@@ -147,6 +147,9 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 		if rec != nil && rec.Del != nil {
 			sit.DelCount = rec.Del.Count + 1
 		}
+		if sit.MayEscalate() {
+			sit.Running = anotherDel(c.key)
+		}
 		d := teardown.Decide(sit)
 		if d.Action == teardown.Nothing {
 			return errNothing

@@ -35,8 +35,15 @@ type Situation struct {
 	HaveResult    bool // prevResult on stdin
 	DelCount      int  // DELs so far, this one included
 	EscalateAfter int
+	// Running says that another DEL of the attachment has not finished: it has not failed either.
+	Running bool
 	// Doubtful says that the DEL names another network than the record, and the attachment is not dead.
 	Doubtful bool
+}
+
+// MayEscalate reports whether so many DELs came that the primary is taken not to finish.
+func (s Situation) MayEscalate() bool {
+	return s.Mode == Unreachable && s.Probe == Reachable && s.EscalateAfter > 0 && s.DelCount >= s.EscalateAfter
 }
 
 // Decision is what the DEL then does, and why, in words for the log.
@@ -64,7 +71,9 @@ func Decide(s Situation) Decision {
 		return Decision{Action: Defer, Why: `teardown is "never"`}
 	case s.Probe == Away:
 		return Decision{Action: TearDown, Record: !s.HaveRecord, Why: "the primary is unreachable"}
-	case s.Probe == Reachable && s.EscalateAfter > 0 && s.DelCount >= s.EscalateAfter:
+	case s.MayEscalate() && s.Running:
+		return Decision{Action: Defer, Why: "the primary is reachable, and another DEL is under way"}
+	case s.MayEscalate():
 		return Decision{Action: TearDown, IfLeft: true, Why: "the primary answers but does not finish"}
 	case s.Probe == NotConfigured:
 		return Decision{Action: Defer, Why: "no probe is configured: the primary works by itself"}

@@ -115,3 +115,20 @@ func TestDecideEscalates(t *testing.T) {
 		}
 	}
 }
+
+// Several DELs at once are no failures of the primary. While it is away or is not asked they change nothing.
+func TestDecideWhileAnotherDELRuns(t *testing.T) {
+	for name, s := range map[string]struct {
+		in   Situation
+		want Action
+	}{
+		"reachable":   {Situation{Mode: Unreachable, Probe: Reachable}, Defer},
+		"unreachable": {Situation{Mode: Unreachable, Probe: Away}, TearDown},
+		"always":      {Situation{Mode: Always, Probe: NotConfigured}, TearDown},
+	} {
+		s.in.HaveRecord, s.in.DelCount, s.in.EscalateAfter, s.in.Running = true, 3, 3, true
+		if got := Decide(s.in); got.Action != s.want {
+			t.Errorf("%s: got %q (%s), want %q", name, got.Action, got.Why, s.want)
+		}
+	}
+}

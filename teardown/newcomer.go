@@ -12,7 +12,7 @@ const mainTable = 254 // RT_TABLE_MAIN
 // claim a dead or late pod's leftovers only because they carry its address. Those are a rule that another record
 // holds, when the newcomer has one with the same selector and another table that nobody else holds, or when its
 // prevResult says that its rules lead elsewhere; and a route over another record's own link. What earlier has, the record of an
-// earlier ADD of its own if there was one, does not say which rule the newer one made.
+// earlier ADD of its own if there was one, does not say which rule the newer one made; what that one merely found does.
 func Newcomer(r, earlier *attachment.Record, others []Other) (found []attachment.Resource) {
 	// One of another boot has nothing in this kernel, and of one that is owed all but what was claimed is gone: what looks like theirs
 	// nobody would remove for them.
@@ -36,9 +36,10 @@ func Newcomer(r, earlier *attachment.Record, others []Other) (found []attachment
 			if said(*x.Rule) {
 				return !slices.Contains(tables, x.Rule.Table)
 			}
+			foundBefore := earlier != nil && slices.ContainsFunc(earlier.Found, x.Equal)
 			return slices.ContainsFunc(mine, func(y attachment.Resource) bool {
 				return y.Rule != nil && y.Rule.SameSelector(*x.Rule) && y.Rule.Table != x.Rule.Table && !held(y) &&
-					(earlier == nil || !earlier.Holds(y))
+					(earlier == nil || foundBefore || !earlier.Holds(y))
 			})
 		case x.Route != nil:
 			return x.Route.Oif != 0 && !r.OwnLink(x.Route.Oif) &&

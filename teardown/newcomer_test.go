@@ -23,6 +23,8 @@ func TestNewcomer(t *testing.T) {
 	otherBoot.Node.Now.BootID = "b0"
 	superseded := own(stale)
 	superseded.Superseded = true
+	foundIt := record("new", "10.0.0.2", own(mine))
+	foundIt.Found = []attachment.Resource{own(stale)}
 
 	for name, c := range map[string]struct {
 		others      []Other
@@ -94,6 +96,19 @@ func TestNewcomer(t *testing.T) {
 			others: []Other{dead(old)},
 			has:    []attachment.Resource{own(mine), superseded},
 			keeps:  []attachment.Resource{own(mine), superseded},
+		},
+		"what an earlier ADD found, and it has the same of its own": {
+			earlier: foundIt,
+			others:  []Other{live(old)},
+			has:     []attachment.Resource{own(mine), own(stale)},
+			keeps:   []attachment.Resource{own(mine)},
+			lets:    []attachment.Resource{own(stale)},
+		},
+		"what an earlier ADD found, and it has nothing else now": {
+			earlier: foundIt,
+			others:  []Other{live(old)},
+			has:     []attachment.Resource{own(b), own(stale)},
+			keeps:   []attachment.Resource{own(b), own(stale)},
 		},
 		"its own rule is of another priority": {
 			others: []Other{dead(old)},

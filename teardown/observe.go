@@ -17,6 +17,9 @@ type Seen struct {
 	Err   error // it could not be read: never taken as gone
 }
 
+// Gone reports whether it is known not to be there any more, whatever stands in its place.
+func (s Seen) Gone() bool { return s.Err == nil && (s.Count == 0 || s.Other != "") }
+
 // Sight is what the kernel has of one record.
 type Sight struct {
 	Resources []Seen // parallel to the record's

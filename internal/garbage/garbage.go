@@ -32,7 +32,8 @@ type Finder struct {
 	env     *reconcile.Env
 	records map[owner]attachment.Claim
 	cache   map[owner]entry
-	onHost  bool
+	// samePaths says that a netns path means here what it meant to the runtime.
+	samePaths bool
 }
 
 type owner struct{ network, container, ifName string }
@@ -48,19 +49,25 @@ type entry struct {
 
 // NewFinder reads the open records and the runtime's caches.
 func NewFinder(env *reconcile.Env, tx *journal.Tx, cacheDirs []string) (*Finder, error) {
-	f := &Finder{env: env, records: map[owner]attachment.Claim{}, cache: map[owner]entry{}}
-	// A netns path means what the runtime meant only in the host's mount namespace: that of its first process.
-	if id, err := kernel.NamespaceAt("/proc/1/ns/mnt"); err == nil {
-		f.onHost = id == env.Node.Mount
-	}
+	f := &Finder{env: env, records: map[owner]attachment.Claim{}, cache: map[owner]entry{}, samePaths: kernel.WithFirstProcess(env.Node.Mount)}
 	err := tx.Each(func(r *attachment.Record) error {
 		f.records[owner{r.Network, r.ContainerID, r.IfName}] = r.Claim()
+		f.sawRuntime(r)
 		return nil
 	})
+	_ = tx.History(func(r *attachment.Record) error { f.sawRuntime(r); return nil }) // one that is damaged tells nothing
 	for _, d := range cacheDirs {
 		err = errors.Join(err, f.readCache(filepath.Join(d, "results")))
 	}
 	return f, err
+}
+
+// sawRuntime learns from a record where the runtime is that called the plugin: its paths mean the same here if it is
+// in this very mount namespace, as on a node that is a container itself.
+func (f *Finder) sawRuntime(r *attachment.Record) {
+	if r.Node.Now.BootID == f.env.Node.Now.BootID && r.Node.SamePaths(f.env.Node) {
+		f.samePaths = true
+	}
 }
 
 func (f *Finder) readCache(dir string) error {
@@ -109,7 +116,7 @@ func (f *Finder) judge(o owner) (attachment.Life, string) {
 	if e.NetNS == "" {
 		return attachment.Unknown, "not recorded, and its cache entry names no netns (libcni before 1.2)"
 	}
-	if !f.onHost || strings.HasPrefix(e.NetNS, "/proc/") {
+	if !f.samePaths || strings.HasPrefix(e.NetNS, "/proc/") {
 		return attachment.Unknown, "not recorded, and its netns path may mean something else here"
 	}
 	_, err := kernel.NamespaceAt(e.NetNS)

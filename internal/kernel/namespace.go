@@ -35,7 +35,28 @@ func ReadNode() (attachment.Node, error) {
 	if n.Mount, err = NamespaceAt("/proc/thread-self/ns/mnt"); err != nil {
 		return n, fmt.Errorf("own mount namespace: %w", err)
 	}
+	var st unix.Statx_t
+	switch {
+	case unix.Statx(unix.AT_FDCWD, "/", 0, unix.STATX_MNT_ID_UNIQUE, &st) == nil && st.Mask&unix.STATX_MNT_ID_UNIQUE != 0:
+		n.Root = st.Mnt_id
+	case WithFirstProcess(n.Mount):
+		n.Root = attachment.FirstRoot
+	}
 	return n, nil
+}
+
+// initialPIDs is the inode of the machine's first PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+const initialPIDs = 0xEFFFFFFC
+
+// WithFirstProcess reports whether a mount namespace is that of the machine's first process. In a pod, which has its
+// own PIDs, /proc/1 is the pod's.
+func WithFirstProcess(mount attachment.NamespaceID) bool {
+	pids, err := NamespaceAt("/proc/thread-self/ns/pid")
+	if err != nil || pids.Ino != initialPIDs {
+		return false
+	}
+	first, err := NamespaceAt("/proc/1/ns/mnt")
+	return err == nil && first == mount
 }
 
 // Now reads boot id, boot clock and wall clock.

@@ -30,13 +30,13 @@ func (e *Env) look(c attachment.Claim) attachment.Sight {
 	}
 	id, err := kernel.NamespaceAt(c.Netns)
 	switch {
-	case err == nil && id != c.NetnsID && c.Node.Mount != e.Node.Mount:
+	case err == nil && id != c.NetnsID && !c.Node.SamePaths(e.Node):
 		s.NetnsUnknown = true // the path of another mount namespace means something else here
 	case err == nil:
 		s.Netns = id
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, kernel.ErrNotNetns):
 		// Only where the path means the same does its absence mean anything.
-		s.NetnsUnknown = c.Node.Mount != e.Node.Mount
+		s.NetnsUnknown = !c.Node.SamePaths(e.Node)
 	default:
 		s.NetnsUnknown = true
 	}
