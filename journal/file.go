@@ -90,14 +90,9 @@ func syncDir(dir string) error {
 // Writable says why an ADD could not be recorded, without lock and without
 // writing anything.
 func (j *Journal) Writable() error {
-	dir := filepath.Dir(j.path)
-	fi, err := os.Lstat(dir)
-	for errors.Is(err, fs.ErrNotExist) && dir != "/" { // Lock would make what is missing
-		dir = filepath.Dir(dir)
-		fi, err = os.Stat(dir)
-	}
+	dir, fi, err := existing(filepath.Dir(j.path))
 	if err != nil {
-		return fmt.Errorf("look at journal directory: %w", err)
+		return err
 	}
 	if dir == filepath.Dir(j.path) {
 		if err := checkDir(dir, fi); err != nil {
@@ -113,4 +108,17 @@ func (j *Journal) Writable() error {
 		}
 	}
 	return nil
+}
+
+// existing goes up to a directory that is there: Lock would make what is missing.
+func existing(dir string) (string, fs.FileInfo, error) {
+	fi, err := os.Lstat(dir)
+	for errors.Is(err, fs.ErrNotExist) && dir != "/" {
+		dir = filepath.Dir(dir)
+		fi, err = os.Stat(dir)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("look at journal directory: %w", err)
+	}
+	return dir, fi, nil
 }

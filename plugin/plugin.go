@@ -23,6 +23,7 @@ const (
 	lockWait   = 15 * time.Second
 	checkWait  = 2 * time.Second        // CRI-O calls CHECK right after each ADD
 	statusTime = 700 * time.Millisecond // STATUS answers within a second
+	statusLock = 100 * time.Millisecond // of which it waits so long for the journal's lock
 )
 
 // Run serves the verb that the environment names and gives the exit code. The
