@@ -116,13 +116,14 @@ func (f *Finder) judge(o owner) (attachment.Life, string) {
 	if e.NetNS == "" {
 		return attachment.Unknown, "not recorded, and its cache entry names no netns (libcni before 1.2)"
 	}
-	if !f.samePaths || strings.HasPrefix(e.NetNS, "/proc/") {
-		return attachment.Unknown, "not recorded, and its netns path may mean something else here"
-	}
 	_, err := kernel.NamespaceAt(e.NetNS)
 	switch {
+	case strings.HasPrefix(e.NetNS, "/proc/"):
+		return attachment.Unknown, "not recorded, and the process of its netns path may be another by now"
 	case err == nil:
 		return attachment.Live, "not recorded, and the netns of its cache entry is there"
+	case !f.samePaths:
+		return attachment.Unknown, "not recorded, and its netns path may mean something else here: the host itself is the place to run this"
 	case errors.Is(err, kernel.ErrNotNetns), errors.Is(err, fs.ErrNotExist) && isDir(filepath.Dir(e.NetNS)):
 		return attachment.Dead, "not recorded, and the netns of its cache entry is gone"
 	}
