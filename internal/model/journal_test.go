@@ -55,3 +55,10 @@ func (w *world) stories(text string) string {
 	}
 	return b.String()
 }
+
+// recordedInThisBoot reports whether any record, open or closed, was made since the last reboot.
+func (w *world) recordedInThisBoot() (yes bool, err error) {
+	look := func(r *attachment.Record) error { yes = yes || sameBoot(r, w.boot); return nil }
+	err = view(func(tx *journal.Tx) error { return errors.Join(tx.Each(look), tx.History(look)) })
+	return yes, err
+}

@@ -144,6 +144,10 @@ func (w *world) filesAtRest(open map[attachment.Key]bool) error {
 			}
 		}
 	}
+	// In a node that is a container, only a record tells that the runtime's paths mean the same to a gc.
+	if known, err := w.recordedInThisBoot(); err != nil || !known {
+		return errors.Join(append(errs, err)...)
+	}
 	names, err := os.ReadDir(cacheDir + "/results")
 	if err != nil && !os.IsNotExist(err) {
 		return err
