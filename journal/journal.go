@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/backstop-cni/backstop/attachment"
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -36,6 +37,11 @@ func (j *Journal) Exists() bool {
 	return err == nil && (fi.Size() > 0 || !fi.Mode().IsRegular())
 }
 
+// Empty reports whether nothing was ever recorded: neither in the journal nor in its spool.
+func (j *Journal) Empty() bool {
+	return !j.Exists() && (&Tx{spool: j.path + spoolSuffix}).SpoolEmpty()
+}
+
 // Session is the time during which one process has the journal to itself. Reading
 // claims, removing and writing the outcome happen within one session.
 type Session struct {
@@ -52,11 +58,27 @@ func (j *Journal) LockWithin(ctx context.Context, wait time.Duration) (*Session,
 	if err := prepareDir(filepath.Dir(j.path)); err != nil {
 		return nil, err
 	}
-	f, err := acquire(ctx, wait, j.path+lockSuffix)
+	f, err := acquire(ctx, wait, j.path+lockSuffix, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &Session{j: j, lock: f}, nil
+}
+
+// LockOrSpool is LockWithin for one that has a record to store. Where it has to wait the record is spooled, so that
+// whoever has the lock may take it in: with the session, Taken tells whether that was so. Without one (ErrBusy) the
+// record may be kept in the spool.
+func (j *Journal) LockOrSpool(ctx context.Context, wait time.Duration, r *attachment.Record) (*Session, *Spooled, error) {
+	if err := prepareDir(filepath.Dir(j.path)); err != nil {
+		return nil, nil, err
+	}
+	var p *Spooled
+	var unspooled error
+	f, err := acquire(ctx, wait, j.path+lockSuffix, func() { p, unspooled = j.spool(r) })
+	if err != nil {
+		return nil, p, errors.Join(err, unspooled)
+	}
+	return &Session{j: j, lock: f}, p, nil // an own commit needs no spool
 }
 
 // Unlock ends the session.
@@ -68,7 +90,7 @@ func (s *Session) Update(fn func(*Tx) error) error {
 	err := s.with(false, func(db *bolt.DB) error {
 		return db.Update(func(tx *bolt.Tx) error {
 			fill(s.j.path, tx.Size())
-			t := &Tx{tx: tx}
+			t := &Tx{tx: tx, spool: s.j.path + spoolSuffix}
 			if err := t.prepare(); err != nil {
 				return err
 			}
@@ -87,11 +109,11 @@ func (s *Session) Update(fn func(*Tx) error) error {
 // View runs fn in a read transaction. An absent journal reads as an empty one.
 func (s *Session) View(fn func(*Tx) error) error {
 	if !s.j.Exists() {
-		return fn(&Tx{})
+		return fn(&Tx{spool: s.j.path + spoolSuffix})
 	}
 	return s.with(true, func(db *bolt.DB) error {
 		return db.View(func(tx *bolt.Tx) error {
-			t := &Tx{tx: tx}
+			t := &Tx{tx: tx, spool: s.j.path + spoolSuffix}
 			if err := t.checkSchema(); err != nil {
 				return err
 			}
@@ -143,7 +165,7 @@ func (j *Journal) UpdateWithin(ctx context.Context, wait time.Duration, fn func(
 // directory does not exist is empty and stays absent.
 func (j *Journal) ViewWithin(ctx context.Context, wait time.Duration, fn func(*Tx) error) error {
 	if _, err := os.Lstat(filepath.Dir(j.path)); errors.Is(err, fs.ErrNotExist) {
-		return fn(&Tx{})
+		return fn(&Tx{spool: j.path + spoolSuffix})
 	}
 	s, err := j.LockWithin(ctx, wait)
 	if err != nil {

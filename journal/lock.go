@@ -17,8 +17,8 @@ const lockSuffix = ".lock"
 // acquire takes the lock file exclusively, at the latest when ctx ends. It blocks
 // in flock(2), which is fair and wakes at once; bbolt's own wait polls every 50 ms. The kernel drops the lock with the
 // process, so nothing has to be cleaned up after a SIGKILL. A wait of zero is none but ctx's own; the timer is made
-// only when there is something to wait for, since it starts the runtime's poller.
-func acquire(ctx context.Context, wait time.Duration, path string) (*os.File, error) {
+// only when there is something to wait for, since it starts the runtime's poller. Then waiting is called first, if it is not nil.
+func acquire(ctx context.Context, wait time.Duration, path string, waiting func()) (*os.File, error) {
 	f, err := openNoFollow(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
@@ -30,6 +30,9 @@ func acquire(ctx context.Context, wait time.Duration, path string) (*os.File, er
 	if !errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if waiting != nil {
+		waiting()
 	}
 	if wait > 0 {
 		var cancel context.CancelFunc

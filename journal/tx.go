@@ -27,7 +27,10 @@ var (
 )
 
 // Tx is a transaction on the journal. Its zero value reads as an empty journal.
-type Tx struct{ tx *bolt.Tx }
+type Tx struct {
+	tx    *bolt.Tx
+	spool string // the directory
+}
 
 func (t *Tx) bucket(name []byte) *bolt.Bucket {
 	if t.tx == nil {

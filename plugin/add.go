@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -9,7 +11,6 @@ import (
 	"github.com/backstop-cni/backstop/internal/kernel"
 	"github.com/backstop-cni/backstop/internal/reconcile"
 	"github.com/backstop-cni/backstop/journal"
-	"github.com/backstop-cni/backstop/teardown"
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 )
@@ -56,18 +57,26 @@ func (c *call) add() error {
 		rec.LastError = err.Error()
 		c.env.Log.WithFields(c.fields("capture")).WithError(err).Warn("not everything could be read")
 	}
-	s, err := c.session()
+	s, spooled, err := c.journal.LockOrSpool(context.Background(), lockWait, rec)
 	if err != nil {
-		return err
+		return c.keepSpooled(spooled, err)
 	}
 	defer s.Unlock()
-	var heal, due []attachment.Key
-	err = s.Update(func(tx *journal.Tx) error {
-		if err := tx.EnterBoot(c.env.Node.Now); err != nil {
+	if spooled != nil {
+		if spooled.Taken() {
+			return nil // somebody who had the lock stored it with their own
+		}
+		if err := spooled.Drop(); err != nil {
 			return err
 		}
-		var err error
-		if heal, err = c.place(tx, rec); err != nil {
+	}
+	var heal, due []attachment.Key
+	err = s.Update(func(tx *journal.Tx) error {
+		err := c.env.Enter(tx)
+		if err != nil {
+			return err
+		}
+		if heal, err = c.env.Place(tx, rec); err != nil {
 			return err
 		}
 		due, err = c.env.Due(tx)
@@ -81,69 +90,22 @@ func (c *call) add() error {
 	return nil
 }
 
-// place stores the record in place of an older one of the same key, and tells
-// which dead records have what may misroute it.
-func (c *call) place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.Key, err error) {
-	now := c.env.Now()
-	old, err := tx.Get(rec.Key)
-	if err != nil {
-		c.env.Log.WithFields(c.fields("record")).WithError(err).Warn("an older record of this attachment cannot be read and is replaced")
-	} else if old != nil {
-		c.supersede(rec, old)
-		old.Note(now, "superseded by another ADD")
-		if err := tx.Remember(old); err != nil {
-			return nil, err
-		}
+// keepSpooled is for a lock that was not had in time: the record stays in the spool, where the next one takes it in.
+func (c *call) keepSpooled(p *journal.Spooled, busy error) error {
+	if p == nil {
+		return busy
 	}
-	others, err := c.env.SharingAddress(tx, rec)
-	if err != nil {
-		return nil, err
+	if p.Taken() {
+		return nil
 	}
-	rec.Found = teardown.Newcomer(rec, old, others)
-	rec.Due = c.env.DueIn(rec)
-	rec.Note(now, "ADD recorded: %d resources", len(rec.Resources))
-	for _, x := range rec.Found {
-		rec.Note(now, "found and not claimed: %s", x)
+	if c.cfg.FailOnJournal || !errors.Is(busy, journal.ErrBusy) {
+		return errors.Join(busy, p.Drop())
 	}
-	for _, o := range others {
-		if o.Life == attachment.Dead {
-			if mayMisroute(o.Record) {
-				heal = append(heal, o.Record.Key)
-			}
-			continue
-		}
-		rec.Note(now, "shares an address or a link's name with %s (%s)", o.Record.Key, o.Life)
-		c.env.Log.WithFields(c.fields("record")).WithField("cause", o.Record.Key.String()).Warnf("shares an address or a link's name with another attachment (%s)", o.Life)
+	if err := p.Keep(); err != nil {
+		return errors.Join(busy, err)
 	}
-	return heal, tx.Put(rec)
-}
-
-// mayMisroute reports whether a dead record can have left something that stands in a newcomer's way, and that
-// backstop may remove.
-func mayMisroute(r *attachment.Record) bool {
-	switch {
-	case teardown.Mode(r.Settings.Teardown) == teardown.Never, r.Spared:
-		return false
-	case r.State == attachment.Owed:
-		return r.Claimed // others are clean already
-	}
-	return true
-}
-
-// supersede keeps what an older ADD of the same key left in the node and the newer one does
-// not have, so that the DEL removes both. What is gone by now is nobody's, and must not be claimed against the next
-// pod that makes the same.
-func (c *call) supersede(rec, old *attachment.Record) {
-	if !old.SameNode(rec.Node) {
-		return
-	}
-	sight := teardown.Observe(c.env.Kernel, old)
-	for i, x := range old.Resources {
-		if x.Share == attachment.Own && !rec.Holds(x) && !sight.Resources[i].Gone() {
-			x.Superseded = true
-			rec.Resources = append(rec.Resources, x)
-		}
-	}
+	c.env.Log.WithFields(c.fields("record")).WithError(busy).Warn("the record waits in the spool, whoever has the journal next takes it in")
+	return nil
 }
 
 // healLimit bounds the dead records that one pod start cleans up after.

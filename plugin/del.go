@@ -60,7 +60,7 @@ const unasked teardown.Probe = "not asked"
 // del decides and acts. Its errors are for the log.
 func (c *call) del() error {
 	// An id that the spec forbids was never recorded, and must not become a key.
-	if c.key.Valid() != nil || (c.cfg.PrevResult == nil && !c.journal.Exists()) {
+	if c.key.Valid() != nil || (c.cfg.PrevResult == nil && c.journal.Empty()) {
 		return nil
 	}
 	probe, err := c.probe()
@@ -129,7 +129,7 @@ func (c *call) ask() teardown.Probe {
 func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconcile.Intent, err error) {
 	var due []attachment.Key
 	err = s.Update(func(tx *journal.Tx) error {
-		if err := tx.EnterBoot(c.env.Node.Now); err != nil {
+		if err := c.env.Enter(tx); err != nil {
 			return err
 		}
 		rec, err := c.find(tx)

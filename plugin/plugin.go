@@ -86,7 +86,7 @@ func open(cfg *Config, args *skel.CmdArgs, stderr io.Writer) (*call, error) {
 		closeLog()
 		return nil, err
 	}
-	c.env.Node, c.env.Kernel = node, c.host
+	c.env.Node, c.env.Kernel, c.env.Call = node, c.host, c.key
 	c.close = func() { c.host.Close(); closeLog() }
 	return c, nil
 }

@@ -17,6 +17,8 @@ type Env struct {
 	Node   attachment.Node
 	Kernel teardown.Kernel
 	Log    *logrus.Logger
+	// Call is the attachment that a plugin's call is for: its record is taken from the spool in any case.
+	Call attachment.Key
 
 	stuck map[string]bool // host-local directories whose lock was not had
 }

@@ -162,7 +162,7 @@ func (e *Env) sweepOne(s *journal.Session, k attachment.Key) Swept {
 		fallthrough
 	default:
 		out.Err = s.Update(func(tx *journal.Tx) error {
-			if err := tx.EnterBoot(e.Node.Now); err != nil {
+			if err := e.Enter(tx); err != nil {
 				return err
 			}
 			if err := e.lightly(rec, out.Action); err != nil {

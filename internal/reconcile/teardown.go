@@ -109,7 +109,7 @@ func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
 func (e *Env) TearDown(s *journal.Session, job Job, keys ...attachment.Key) ([]Torn, error) {
 	var in *Intent
 	err := s.Update(func(tx *journal.Tx) error {
-		if err := tx.EnterBoot(e.Node.Now); err != nil {
+		if err := e.Enter(tx); err != nil {
 			return err
 		}
 		var recs []*attachment.Record

@@ -1,0 +1,101 @@
+package reconcile
+
+import (
+	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/journal"
+	"github.com/backstop-cni/backstop/teardown"
+)
+
+// Enter begins a change of the journal: what waits in the spool goes first, since a record that came before a DEL must
+// not be stored behind it.
+func (e *Env) Enter(tx *journal.Tx) error {
+	if err := tx.EnterBoot(e.Node.Now); err != nil {
+		return err
+	}
+	err := tx.TakeIn(func(r *attachment.Record, waits bool) error {
+		if waits && r.Key != e.Call && !e.plain(tx, r) {
+			return journal.ErrLater
+		}
+		_, err := e.Place(tx, r)
+		return err
+	})
+	if err != nil {
+		e.Log.WithField("action", "spool").WithError(err).Warn("not every record in the spool could be taken in")
+	}
+	return nil
+}
+
+// plain reports whether a record has nothing to do with any other, so that anybody of this node can place it.
+func (e *Env) plain(tx *journal.Tx, r *attachment.Record) bool {
+	old, err := tx.Get(r.Key)
+	if err != nil || old != nil || !r.SameNode(e.Node) {
+		return false
+	}
+	others, err := e.SharingAddress(tx, r)
+	return err == nil && len(others) == 0
+}
+
+// Place stores the record in place of an older one of the same key, and tells
+// which dead records have what may misroute it.
+func (e *Env) Place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.Key, err error) {
+	now := e.Now()
+	old, err := tx.Get(rec.Key)
+	if err != nil {
+		e.log(rec.Key, "record").WithError(err).Warn("an older record of this attachment cannot be read and is replaced")
+	} else if old != nil {
+		e.supersede(rec, old)
+		old.Note(now, "superseded by another ADD")
+		if err := tx.Remember(old); err != nil {
+			return nil, err
+		}
+	}
+	others, err := e.SharingAddress(tx, rec)
+	if err != nil {
+		return nil, err
+	}
+	rec.Found = teardown.Newcomer(rec, old, others)
+	rec.Due = e.DueIn(rec)
+	rec.Note(now, "ADD recorded: %d resources", len(rec.Resources))
+	for _, x := range rec.Found {
+		rec.Note(now, "found and not claimed: %s", x)
+	}
+	for _, o := range others {
+		if o.Life == attachment.Dead {
+			if mayMisroute(o.Record) {
+				heal = append(heal, o.Record.Key)
+			}
+			continue
+		}
+		rec.Note(now, "shares an address or a link's name with %s (%s)", o.Record.Key, o.Life)
+		e.log(rec.Key, "record").WithField("cause", o.Record.Key.String()).Warnf("shares an address or a link's name with another attachment (%s)", o.Life)
+	}
+	return heal, tx.Put(rec)
+}
+
+// mayMisroute reports whether a dead record can have left something that stands in a newcomer's way, and that
+// backstop may remove.
+func mayMisroute(r *attachment.Record) bool {
+	switch {
+	case teardown.Mode(r.Settings.Teardown) == teardown.Never, r.Spared:
+		return false
+	case r.State == attachment.Owed:
+		return r.Claimed // others are clean already
+	}
+	return true
+}
+
+// supersede keeps what an older ADD of the same key left in the node and the newer one does
+// not have, so that the DEL removes both. What is gone by now is nobody's, and must not be claimed against the next
+// pod that makes the same.
+func (e *Env) supersede(rec, old *attachment.Record) {
+	if !old.SameNode(rec.Node) {
+		return
+	}
+	sight := teardown.Observe(e.Kernel, old)
+	for i, x := range old.Resources {
+		if x.Share == attachment.Own && !rec.Holds(x) && !sight.Resources[i].Gone() {
+			x.Superseded = true
+			rec.Resources = append(rec.Resources, x)
+		}
+	}
+}
