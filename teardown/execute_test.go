@@ -10,7 +10,12 @@ import (
 	"github.com/backstop-cni/backstop/attachment"
 )
 
-func execute(s scene) Outcome { return Execute(s.node, s.rec, here, s.plan(), s.others) }
+func execute(s scene) Outcome { return one(s.node, s.rec, s.plan(), s.others) }
+
+// one executes a plan by itself.
+func one(n *node, r *attachment.Record, p Plan, others []Other) Outcome {
+	return Execute(n, here, []Work{{r, p, others}})[0]
+}
 
 func texts(rs []attachment.Resource) (out []string) {
 	for _, r := range rs {
@@ -104,7 +109,7 @@ func TestExecuteTakesGoneAsDone(t *testing.T) {
 	s := scene{rec: pod(), node: n}
 	plan := s.plan()
 	n.rules, n.links, n.routes = nil, nil, nil
-	out := Execute(n, s.rec, here, plan, nil)
+	out := one(n, s.rec, plan, nil)
 	if out.Err != nil || len(out.Removed) > 0 {
 		t.Errorf("removed %v, %v", out.Removed, out.Err)
 	}
@@ -217,11 +222,11 @@ func TestFurtherInterfacesAreSpared(t *testing.T) {
 	n := &node{links: []attachment.Link{first, further, lone}}
 	p := Build(r, here, Observe(n, r), nil)
 	p.Spare(r)
-	out := Execute(n, r, here, p, nil)
+	out := one(n, r, p, nil)
 	if out.Err != nil || !reflect.DeepEqual(n.links, []attachment.Link{further}) {
 		t.Errorf("left %v (%v), want %v", n.links, out.Err, further)
 	}
-	out = Execute(n, r, here, Build(r, here, Observe(n, r), nil), nil) // a sweep's
+	out = one(n, r, Build(r, here, Observe(n, r), nil), nil) // a sweep's
 	if out.Err != nil || len(n.links) > 0 {
 		t.Errorf("a sweep left %v (%v)", n.links, out.Err)
 	}

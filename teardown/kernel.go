@@ -7,7 +7,7 @@ import (
 )
 
 // Kernel is the host's namespace as a teardown needs it. Readings of single
-// objects give nil when there is none; Delete gives attachment.ErrGone.
+// objects give nil when there is none.
 type Kernel interface {
 	LinkByIndex(index int) (*attachment.Link, error)
 	LinkByName(name string) (*attachment.Link, error)
@@ -18,5 +18,7 @@ type Kernel interface {
 	RouteTo(netip.Addr) (*attachment.Route, error)
 	Neighbours(ifIndex int) ([]attachment.Neighbour, error)
 	FDB(ifIndex int) ([]attachment.Neighbour, error)
-	Delete(attachment.Resource) error
+	// DeleteAll removes in this order, and gives an error for each: attachment.ErrGone for what is gone, and for a link
+	// whose index is another one's by now.
+	DeleteAll([]attachment.Resource) []error
 }

@@ -100,7 +100,14 @@ func nameless(all []attachment.Neighbour, index int) []attachment.Neighbour {
 	return out
 }
 
-func (n *node) Delete(x attachment.Resource) error {
+func (n *node) DeleteAll(xs []attachment.Resource) (errs []error) {
+	for _, x := range xs {
+		errs = append(errs, n.delete(x))
+	}
+	return errs
+}
+
+func (n *node) delete(x attachment.Resource) error {
 	n.asked = append(n.asked, x.String())
 	if n.then != nil {
 		defer n.then()

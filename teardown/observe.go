@@ -37,8 +37,13 @@ func Observe(k Kernel, r *attachment.Record) Sight {
 	o := observer{k: k, rec: r}
 	s := Sight{HostRoute: map[netip.Addr]attachment.Route{}, NoRoute: map[netip.Addr]error{},
 		Named: map[string]attachment.Link{}, NoLink: map[string]error{}}
-	for _, x := range r.Resources {
+	ruled := false
+	for i, x := range r.Resources {
 		s.Resources = append(s.Resources, o.see(x))
+		ruled = ruled || x.Rule != nil && s.Resources[i].Count > 0
+	}
+	if !ruled { // the rest is for the rules that are there
+		return s
 	}
 	for _, name := range r.RuleNames() {
 		if l, err := k.LinkByName(name); err != nil {

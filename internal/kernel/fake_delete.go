@@ -49,6 +49,22 @@ func (f *Fake) Delete(r attachment.Resource) error {
 	return nil
 }
 
+// DeleteAll is Host's.
+func (f *Fake) DeleteAll(rs []attachment.Resource) []error {
+	errs := make([]error, len(rs))
+	for i, r := range rs {
+		if r.Link != nil {
+			f.mu.Lock()
+			errs[i] = changed(*r.Link, f.byIndex(r.Link.Index))
+			f.mu.Unlock()
+		}
+		if errs[i] == nil {
+			errs[i] = f.Delete(r)
+		}
+	}
+	return errs
+}
+
 func dropFirst[T any](all *[]T, is func(T) bool) bool {
 	i := slices.IndexFunc(*all, is)
 	if i >= 0 {

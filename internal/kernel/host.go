@@ -21,6 +21,8 @@ type Host interface {
 	FDB(ifIndex int) ([]attachment.Neighbour, error)
 	// Delete removes exactly this resource; attachment.ErrGone when it is not there.
 	Delete(attachment.Resource) error
+	// DeleteAll is Delete for each, in this order, but for a link whose index is another one's by now: ErrGone.
+	DeleteAll([]attachment.Resource) []error
 }
 
 var _ Host = (*Handle)(nil)

@@ -73,14 +73,19 @@ type Torn struct {
 // Finish removes what is left, verifies and writes the outcomes, in the session
 // that Begin's transaction was in.
 func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
-	var done []Torn
-	for _, rec := range in.recs {
+	together := *e
+	together.Kernel = teardown.Together(e.Kernel, in.recs...)
+	work := make([]teardown.Work, len(in.recs))
+	for i, rec := range in.recs {
 		others := in.others[rec.Key]
-		plan := e.Plan(rec, others)
+		work[i] = teardown.Work{Record: rec, Plan: together.Plan(rec, others), Others: others}
 		if in.job.Spare {
-			plan.Spare(rec)
+			work[i].Plan.Spare(rec)
 		}
-		out := teardown.Execute(e.Kernel, rec, e.Node, plan, others)
+	}
+	var done []Torn
+	for i, out := range teardown.Execute(e.Kernel, e.Node, work) {
+		rec := in.recs[i]
 		for _, x := range out.Removed {
 			e.log(rec.Key, "remove").WithField("resource", x.String()).Info("removed")
 		}
