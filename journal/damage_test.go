@@ -82,7 +82,7 @@ func TestAFileThatIsNoSoundJournalIsRefusedAndLeftAlone(t *testing.T) {
 		"cut behind it":         {func(_ *testing.T, b []byte) []byte { return b[:page] }, ErrDamaged},
 		"cut in the second":     {func(_ *testing.T, b []byte) []byte { return b[:page+page/2] }, ErrDamaged},
 		"cut behind the second": {func(_ *testing.T, b []byte) []byte { return b[:2*page] }, ErrDamaged},
-		"somebody else's":       {foreign(func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("io.containerd")); return err }), ErrDamaged},
+		"somebody else's":       {foreign(func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("io.containerd")); return err }), ErrForeign},
 		"no schema version":     {foreign(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(bucketMeta); return err }), ErrDamaged},
 		"odd schema version":    {foreign(schema([]byte("1"))), ErrDamaged},
 		"newer schema":          {foreign(schema(binary.BigEndian.AppendUint32(nil, SchemaVersion+1))), ErrNewer},

@@ -66,8 +66,7 @@ func (j *Journal) LockWithin(ctx context.Context, wait time.Duration) (*Session,
 }
 
 // LockOrSpool is LockWithin for one that has a record to store. Where it has to wait the record is spooled, so that
-// whoever has the lock may take it in: with the session, Taken tells whether that was so. Without one (ErrBusy) the
-// record may be kept in the spool.
+// whoever has the lock may take it in: Taken tells whether that was so, with a session or without (ErrBusy).
 func (j *Journal) LockOrSpool(ctx context.Context, wait time.Duration, r *attachment.Record) (*Session, *Spooled, error) {
 	if err := prepareDir(filepath.Dir(j.path)); err != nil {
 		return nil, nil, err

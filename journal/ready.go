@@ -23,8 +23,8 @@ func (j *Journal) Ready(ctx context.Context, wait time.Duration) error {
 		return j.room()
 	}
 	err := j.ViewWithin(ctx, wait, func(*Tx) error { return nil })
-	if errors.Is(err, ErrBusy) {
-		return nil
+	if errors.Is(err, ErrBusy) || errors.Is(err, ErrDamaged) {
+		return nil // a damaged one is put aside by the ADD
 	}
 	return err
 }

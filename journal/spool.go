@@ -79,8 +79,8 @@ func (p *Spooled) Drop() error {
 	return nil
 }
 
-// Keep leaves the record on disk for whoever has the lock next.
-func (p *Spooled) Keep() error {
+// keep leaves the record on disk for whoever has the lock next.
+func (p *Spooled) keep() error {
 	defer p.file.Close()
 	if err := p.file.Sync(); err != nil {
 		return fmt.Errorf("sync spool entry %s: %w", p.path, err)

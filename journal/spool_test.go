@@ -15,26 +15,25 @@ import (
 
 // waiter asks for the journal's lock with a record.
 type waiter struct {
+	id  string
 	s   *Session
 	p   *Spooled
 	err error
 }
 
 // spoolBehind has somebody wait with a record for a lock that is held, until its entry is there.
-func spoolBehind(t *testing.T, j *Journal, r *attachment.Record) chan waiter {
+func spoolBehind(t *testing.T, j *Journal, r *attachment.Record, got chan<- waiter) {
 	t.Helper()
-	got := make(chan waiter, 1)
 	before := len(spooled(t, j))
 	go func() {
 		s, p, err := j.LockOrSpool(t.Context(), patience, r)
-		got <- waiter{s, p, err}
+		got <- waiter{r.ContainerID, s, p, err}
 	}()
 	for end := time.Now().Add(patience); len(spooled(t, j)) == before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nothing was spooled")
 		}
 	}
-	return got
 }
 
 func spooled(t *testing.T, j *Journal) []string {
@@ -71,9 +70,10 @@ func openIDs(t *testing.T, j *Journal) (ids []string) {
 func TestAHolderStoresForThoseWhoWait(t *testing.T) {
 	j := newJournal(t)
 	s := lock(t, j)
-	a := spoolBehind(t, j, rec("a", "10.0.0.1", "veth1", 1))
-	b := spoolBehind(t, j, rec("b", "10.0.0.2", "veth2", 2))
-	c := spoolBehind(t, j, rec("c", "10.0.0.3", "veth3", 3))
+	got := make(chan waiter)
+	spoolBehind(t, j, rec("a", "10.0.0.1", "veth1", 1), got)
+	spoolBehind(t, j, rec("b", "10.0.0.2", "veth2", 2), got)
+	spoolBehind(t, j, rec("c", "10.0.0.3", "veth3", 3), got)
 	err := s.Update(func(tx *Tx) error {
 		return tx.TakeIn(func(r *attachment.Record, waits bool) error {
 			if !waits {
@@ -89,13 +89,13 @@ func TestAHolderStoresForThoseWhoWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Unlock()
-	for name, ch := range map[string]chan waiter{"a": a, "b": b, "c": c} {
-		w := <-ch
+	for range 3 {
+		w := <-got
 		if w.err != nil || w.p == nil {
-			t.Fatalf("%s: %v, %v", name, w.p, w.err)
+			t.Fatalf("%s: %v, %v", w.id, w.p, w.err)
 		}
-		if got, want := w.p.Taken(), name != "b"; got != want {
-			t.Errorf("%s is taken in: %v, want %v", name, got, want)
+		if got, want := w.p.Taken(), w.id != "b"; got != want {
+			t.Errorf("%s is taken in: %v, want %v", w.id, got, want)
 		}
 		if err := w.p.Drop(); err != nil {
 			t.Error(err)
@@ -133,7 +133,7 @@ func TestAKeptRecordIsTakenInLater(t *testing.T) {
 	if !errors.Is(err, ErrBusy) || p == nil || p.Taken() {
 		t.Fatal(p, err)
 	}
-	if err := p.Keep(); err != nil {
+	if err := p.keep(); err != nil {
 		t.Fatal(err)
 	}
 	if j.Empty() {
@@ -159,7 +159,7 @@ func TestAKeptRecordIsTakenInLater(t *testing.T) {
 func TestATakenRecordDoesNotComeBack(t *testing.T) {
 	j := newJournal(t)
 	s := lock(t, j)
-	spoolBehind(t, j, rec("a", "10.0.0.1", "veth1", 1))
+	spoolBehind(t, j, rec("a", "10.0.0.1", "veth1", 1), make(chan waiter, 1))
 	file := filepath.Join(j.path+spoolSuffix, spooled(t, j)[0])
 	entry, err := os.ReadFile(file)
 	if err != nil {
@@ -196,7 +196,7 @@ func TestATakenRecordDoesNotComeBack(t *testing.T) {
 func TestABadSpoolEntryIsSetAside(t *testing.T) {
 	j := newJournal(t)
 	s := lock(t, j)
-	spoolBehind(t, j, rec("a", "10.0.0.1", "veth1", 1))
+	spoolBehind(t, j, rec("a", "10.0.0.1", "veth1", 1), make(chan waiter, 1))
 	dir := j.path + spoolSuffix
 	whole, err := os.ReadFile(filepath.Join(dir, spooled(t, j)[0]))
 	if err != nil {

@@ -59,7 +59,7 @@ func (t *Tx) checkSchema() error {
 	b := t.bucket(bucketMeta)
 	if b == nil {
 		if k, _ := t.tx.Cursor().First(); k != nil {
-			return fmt.Errorf("file has bucket %q and no schema version, it is not a journal of backstop: %w", k, ErrDamaged)
+			return fmt.Errorf("file has bucket %q and no schema version: %w", k, ErrForeign)
 		}
 		return nil // just begun
 	}

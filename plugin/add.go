@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/kernel"
@@ -49,29 +50,44 @@ func cmdAdd(args *skel.CmdArgs, rules *kernel.Ahead) error {
 	return nil
 }
 
-// add captures, records, heals what dead attachments left in the newcomer's
-// way, and gives a few due records their sweep.
+// add captures and records. What cannot be stored waits in the spool, unless the ADD has to fail for it.
 func (c *call) add() error {
 	rec, err := c.capture(false)
 	if err != nil {
 		rec.LastError = err.Error()
 		c.env.Log.WithFields(c.fields("capture")).WithError(err).Warn("not everything could be read")
 	}
-	s, spooled, err := c.journal.LockOrSpool(context.Background(), lockWait, rec)
-	if err != nil {
-		return c.keepSpooled(spooled, err)
+	rec.Resources = slices.Clip(rec.Resources)
+	captured := *rec
+	err = c.store(rec)
+	if err == nil || c.cfg.FailOnJournal {
+		return err
 	}
-	defer s.Unlock()
+	if kerr := c.journal.Keep(&captured); kerr != nil {
+		return errors.Join(err, kerr)
+	}
+	c.env.Log.WithFields(c.fields("record")).WithError(err).Warn("the record waits in the spool: whoever can write the journal next takes it in")
+	return nil
+}
+
+// store puts the record into the journal, heals what dead attachments left in the newcomer's way, and gives a few due
+// records their sweep.
+func (c *call) store(rec *attachment.Record) error {
+	s, spooled, err := c.journal.LockOrSpool(context.Background(), lockWait, rec)
+	if s != nil {
+		defer s.Unlock()
+	}
 	if spooled != nil {
 		if spooled.Taken() {
 			return nil // somebody who had the lock stored it with their own
 		}
-		if err := spooled.Drop(); err != nil {
-			return err
-		}
+		err = errors.Join(err, spooled.Drop())
+	}
+	if err != nil {
+		return err
 	}
 	var heal, due []attachment.Key
-	err = s.Update(func(tx *journal.Tx) error {
+	err = c.update(s, func(tx *journal.Tx) error {
 		err := c.env.Enter(tx)
 		if err != nil {
 			return err
@@ -87,24 +103,6 @@ func (c *call) add() error {
 	}
 	c.heal(s, heal)
 	c.env.SweepDue(s, due)
-	return nil
-}
-
-// keepSpooled is for a lock that was not had in time: the record stays in the spool, where the next one takes it in.
-func (c *call) keepSpooled(p *journal.Spooled, busy error) error {
-	if p == nil {
-		return busy
-	}
-	if p.Taken() {
-		return nil
-	}
-	if c.cfg.FailOnJournal || !errors.Is(busy, journal.ErrBusy) {
-		return errors.Join(busy, p.Drop())
-	}
-	if err := p.Keep(); err != nil {
-		return errors.Join(busy, err)
-	}
-	c.env.Log.WithFields(c.fields("record")).WithError(busy).Warn("the record waits in the spool, whoever has the journal next takes it in")
 	return nil
 }
 

@@ -110,6 +110,9 @@ func (c *call) probe() (teardown.Probe, error) {
 			recorded = len(keys) > 0
 			return err
 		})
+		if errors.Is(err, journal.ErrDamaged) {
+			err = nil // it is begun anew under the lock, and then there may be a record
+		}
 		if err != nil || !recorded {
 			return unasked, err
 		}
@@ -128,7 +131,7 @@ func (c *call) ask() teardown.Probe {
 // intent to tear down.
 func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconcile.Intent, err error) {
 	var due []attachment.Key
-	err = s.Update(func(tx *journal.Tx) error {
+	err = c.update(s, func(tx *journal.Tx) error {
 		if err := c.env.Enter(tx); err != nil {
 			return err
 		}

@@ -37,3 +37,22 @@ func ReadCacheEntry(path string) json.RawMessage {
 	}
 	return b
 }
+
+// CacheEntry is libcni's entry of an attachment (libcni/api.go, cachedInfo).
+type CacheEntry struct {
+	Kind           string          `json:"kind"`
+	ContainerID    string          `json:"containerId"`
+	Config         []byte          `json:"config"` // the list
+	IfName         string          `json:"ifName"`
+	NetworkName    string          `json:"networkName"`
+	NetNS          string          `json:"netns,omitempty"` // since libcni 1.2
+	CNIArgs        [][2]string     `json:"cniArgs,omitempty"`
+	CapabilityArgs map[string]any  `json:"capabilityArgs,omitempty"`
+	Result         json.RawMessage `json:"result,omitempty"`
+}
+
+// ParseCacheEntry reads one; false when it names no attachment.
+func ParseCacheEntry(b json.RawMessage) (e CacheEntry, ok bool) {
+	err := json.Unmarshal(b, &e)
+	return e, err == nil && e.ContainerID != "" && e.NetworkName != ""
+}

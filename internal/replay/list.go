@@ -13,18 +13,8 @@ import (
 	"github.com/containernetworking/cni/libcni"
 )
 
-// cached is libcni's cache entry of kind cniCacheV1 (libcni/api.go, cachedInfo).
-type cached struct {
-	Kind           string          `json:"kind"`
-	ContainerID    string          `json:"containerId"`
-	Config         []byte          `json:"config"`
-	IfName         string          `json:"ifName"`
-	NetworkName    string          `json:"networkName"`
-	NetNS          string          `json:"netns,omitempty"`
-	CNIArgs        [][2]string     `json:"cniArgs,omitempty"`
-	CapabilityArgs map[string]any  `json:"capabilityArgs,omitempty"`
-	Result         json.RawMessage `json:"result,omitempty"`
-}
+// cached is an entry of the runtime's cache that can be made one of a private cache.
+type cached struct{ reconcile.CacheEntry }
 
 // recall takes the runtime's entry of now where no DEL came that could have noted
 // it: the list and the arguments of the ADD are better than the list of today.
@@ -58,10 +48,10 @@ func entry(r *attachment.Record, confDir string) (cached, error) {
 	if err != nil {
 		return c, fmt.Errorf("the runtime's cache had no entry, and no list is left to replay: %w", err)
 	}
-	return cached{
+	return cached{reconcile.CacheEntry{
 		Kind: libcni.CNICacheV1, ContainerID: r.ContainerID, Config: list, IfName: r.IfName, NetworkName: r.Network,
 		NetNS: r.Netns, CNIArgs: splitArgs(r.CNIArgs), Result: r.PrevResult,
-	}, nil
+	}}, nil
 }
 
 func splitArgs(s string) (out [][2]string) {
