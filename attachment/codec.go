@@ -658,6 +658,8 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment6(in *jlexer.Le
 			} else {
 				out.Count = int(in.Int())
 			}
+		case "first":
+			easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment5(in, &out.First)
 		case "last":
 			easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment5(in, &out.Last)
 		case "under":
@@ -690,6 +692,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment6(out *jwriter.
 		const prefix string = ",\"count\":"
 		out.RawString(prefix[1:])
 		out.Int(int(in.Count))
+	}
+	{
+		const prefix string = ",\"first\":"
+		out.RawString(prefix)
+		easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment5(out, in.First)
 	}
 	{
 		const prefix string = ",\"last\":"

@@ -74,7 +74,8 @@ type Settings struct {
 
 // Del is what is known of the DELs that came for an attachment.
 type Del struct {
-	Count int    `json:"count"`
+	Count int    `json:"count"` // of those that did not come at once with another
+	First Moment `json:"first"`
 	Last  Moment `json:"last"`
 	// Under is the network whose name the last DEL came under, where that is not the record's and the attachment was
 	// not dead: the network was renamed, or another network's ADD for the same container failed.

@@ -111,7 +111,7 @@ const healLimit = 8
 
 func (c *call) heal(s *journal.Session, keys []attachment.Key) {
 	for _, k := range keys[:min(healLimit, len(keys))] {
-		job := reconcile.Job{Why: fmt.Sprintf("its address or link name was given to %s", c.key), Release: true, Settle: c.env.SettleDead}
+		job := reconcile.Job{Why: fmt.Sprintf("its address or link name was given to %s", c.key), Release: true, Spare: true, Settle: c.env.SettleDead}
 		_, err := c.env.TearDown(s, job, k)
 		if err != nil {
 			c.env.Log.WithFields(c.fields("heal")).WithField("cause", k.String()).WithError(err).Warn("leftovers of a dead attachment could not be removed")

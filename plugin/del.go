@@ -148,7 +148,10 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 			sit.Doubtful = c.env.Life(rec.Claim()) != attachment.Dead
 		}
 		if rec != nil && rec.Del != nil {
-			sit.DelCount = rec.Del.Count + 1
+			sit.DelCount = rec.Del.Count
+			if c.isAnotherTry(rec.Del) {
+				sit.DelCount++
+			}
 		}
 		if sit.MayEscalate() {
 			sit.Running = anotherDel(c.key)
@@ -166,7 +169,7 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 		}
 		c.noteDel(rec, probe, sit.Doubtful)
 		if d.Action == teardown.TearDown {
-			intent, err = c.env.Begin(tx, c.job(d, probe, rec.Spared), rec)
+			intent, err = c.env.Begin(tx, c.job(d, probe), rec)
 			return err
 		}
 		if due, err = c.env.Due(tx); err != nil {
@@ -225,14 +228,19 @@ func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe, doubtful bo
 	if rec.Del == nil {
 		rec.Del = &attachment.Del{}
 	}
-	rec.Del.Last = now
+	another := rec.Del.Count == 0 || c.isAnotherTry(rec.Del)
+	if rec.Del.Last = now; rec.Del.First == (attachment.Moment{}) {
+		rec.Del.First = now
+	}
 	rec.Del.Refused = probe == teardown.Away
 	if rec.Del.Under = ""; doubtful {
 		rec.Del.Under = c.key.Network
 		rec.Note(now, "DEL under network %s, primary %s", c.key.Network, probe)
 		return // what that network's list says is not this attachment's, and it is no try of its primary
 	}
-	rec.Del.Count++
+	if another {
+		rec.Del.Count++
+	}
 	rec.Note(now, "DEL number %d, primary %s", rec.Del.Count, probe)
 	if !c.flawed || rec.Settings.Grace == 0 {
 		rec.Settings = c.cfg.Settings()
@@ -249,6 +257,11 @@ func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe, doubtful bo
 	}
 }
 
+// isAnotherTry tells a DEL that came after the last one from one that was sent at the same time.
+func (c *call) isAnotherTry(d *attachment.Del) bool {
+	return c.env.Node.Now.BootID != d.Last.BootID || c.env.Node.Now.BootTime > d.Last.BootTime
+}
+
 func (c *call) deferTo(tx *journal.Tx, rec *attachment.Record, why string) error {
 	if err := journal.Move(rec, attachment.Deferred); err != nil {
 		return err
@@ -259,10 +272,9 @@ func (c *call) deferTo(tx *journal.Tx, rec *attachment.Record, why string) error
 }
 
 // job says where a teardown leads: owed while the primary is away, and then its
-// addresses are released by the ipam key; else the primary is called next and gets the grace to finish. What was spared once
-// is not spared again: the plugins had their turn, and a runtime that tries for hours would keep it for hours.
-func (c *call) job(d teardown.Decision, probe teardown.Probe, spared bool) reconcile.Job {
-	j := reconcile.Job{Why: d.Why, Spare: !spared, Settle: reconcile.Always(attachment.Deferred)}
+// addresses are released by the ipam key; else the primary is called next and gets the grace to finish.
+func (c *call) job(d teardown.Decision, probe teardown.Probe) reconcile.Job {
+	j := reconcile.Job{Why: d.Why, Spare: true, Settle: reconcile.Always(attachment.Deferred)}
 	switch {
 	case d.IfLeft: // the primary answers
 	case probe == teardown.Away:

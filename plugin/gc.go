@@ -41,20 +41,21 @@ func cmdGC(args *skel.CmdArgs) error {
 // gc takes the lock anew for each chunk: pods start in between.
 func (c *call) gc() error {
 	var dead []attachment.Key
+	var errs []error
 	if c.cfg.ValidAttachments != nil {
 		err := c.journal.ViewWithin(context.Background(), lockWait, func(tx *journal.Tx) error {
-			return tx.Each(func(r *attachment.Record) error {
+			errs = append(errs, tx.Each(func(r *attachment.Record) error {
 				if c.collectable(r) {
 					dead = append(dead, r.Key)
 				}
 				return nil
-			})
+			}))
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	var errs []error
 	for some := range slices.Chunk(dead, reconcile.Chunk) {
 		errs = append(errs, c.locked(func(s *journal.Session) error { return c.collect(s, some) }))
 	}

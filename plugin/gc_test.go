@@ -1,13 +1,49 @@
 package plugin
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/testnode"
 	"github.com/backstop-cni/backstop/journal"
+	"go.etcd.io/bbolt"
 )
+
+// One record that cannot be decoded keeps GC from no other.
+func TestGCBesideADamagedRecord(t *testing.T) {
+	testnode.Run(t, func(t *testing.T) {
+		crowd(t, 3, "/run/netns/gone")
+		db, err := bbolt.Open(journal.DefaultPath, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte("attachments")).Put([]byte("n/0/eth0"), []byte("no record"))
+		})
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_, log, ok := invoke(t, "GC", `{"cniVersion":"1.1.0","name":"n","type":"backstop","cni.dev/valid-attachments":[]}`)
+		if !ok || !strings.Contains(log, "n/0/eth0") {
+			t.Errorf("%v, log %q", ok, log)
+		}
+		var states []string
+		_ = journal.At(journal.DefaultPath).ViewWithin(t.Context(), time.Minute, func(tx *journal.Tx) error {
+			return tx.Each(func(r *attachment.Record) error { states = append(states, string(r.State)); return nil })
+		})
+		for _, s := range states {
+			if s != string(attachment.Owed) {
+				t.Errorf("the others are %v", states)
+			}
+		}
+		if len(states) != 3 {
+			t.Errorf("the others are %v, want three", states)
+		}
+	})
+}
 
 // A GC of hundreds of dead attachments (a runtime that lost its state) takes the lock for each chunk anew: who asks for
 // it meanwhile, a pod's ADD, has it long before the end.

@@ -22,8 +22,8 @@ func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []O
 		if err := s.NoRoute[ip]; err != nil {
 			return Unknown, err.Error()
 		}
-		rt, ok := s.HostRoute[ip]
-		if !ok || (rt.Oif == 0 && rt.Type != "") || r.OwnLink(rt.Oif) || r.Holds(attachment.Resource{Kind: attachment.KindRoute, Route: &rt}) {
+		rt, ok := s.HostRoute[ip] // one by way of a gateway leads to another node: the address is a pod's there
+		if !ok || (rt.Oif == 0 && rt.Type != "") || rt.Gateway != "" || r.OwnLink(rt.Oif) || r.Holds(attachment.Resource{Kind: attachment.KindRoute, Route: &rt}) {
 			continue
 		}
 		if rt.Oif == 0 {

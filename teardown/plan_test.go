@@ -136,3 +136,18 @@ func TestFilterSelectsAllThatCanBeTheRecords(t *testing.T) {
 		t.Errorf("addresses %v", f.IPs)
 	}
 }
+
+// A pod of another node has the address by now, and the way there is a static or a BGP route: nobody here claims the
+// rules of the one that is gone.
+func TestARouteByWayOfAGatewayClaimsNothing(t *testing.T) {
+	for gateway, want := range map[string]int{"192.168.0.7": 0, "": 2} {
+		n := whole()
+		away := route("10.0.0.2", link("", "eth1", 99), 254)
+		away.Gateway = gateway
+		n.routes = []attachment.Route{away}
+		s := scene{rec: pod(), node: n}
+		if got := s.plan().Count(Claimed); got != want {
+			t.Errorf("by way of %q: %d claimed, want %d\n%s", gateway, got, want, s.plan())
+		}
+	}
+}

@@ -28,7 +28,7 @@ type SweepInput struct {
 	Doubtful bool
 	// Claimed is the record's: what was claimed at its teardown may be nobody's by now.
 	Claimed bool
-	// Spared is the record's: plugins of the list may be at work on what was left to them.
+	// Spared says that plugins of the list may be at work on what was left to them.
 	Spared bool
 	// Acknowledged is what Acknowledged says of it.
 	Acknowledged bool
@@ -68,7 +68,7 @@ func DecideSweep(in SweepInput) SweepAction {
 		switch {
 		case !in.SameNode:
 			return Forget
-		case in.Spared && in.SinceDel < in.Grace:
+		case in.Spared:
 			return Wait
 		}
 		return Examine // whoever began holds the lock while it works: it is gone

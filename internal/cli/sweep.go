@@ -63,16 +63,21 @@ func (a *app) runSweep(ctx context.Context) error {
 
 func (a *app) planSweep(ctx context.Context, env *reconcile.Env, j *journal.Journal) (out []reconcile.Swept, err error) {
 	err = a.view(ctx, j, func(tx *journal.Tx) error {
-		return tx.Each(func(r *attachment.Record) error {
+		bad := tx.Each(func(r *attachment.Record) error {
 			others, err := env.Sharing(tx, r)
 			if err != nil {
-				return err
+				out = append(out, reconcile.Swept{Key: r.Key, State: r.State, Err: err})
+				return nil
 			}
 			if s := env.PlanSweep(r, others); s.Action != teardown.Wait {
 				out = append(out, s)
 			}
 			return nil
 		})
+		if bad != nil {
+			fmt.Fprintf(a.stderr, "backstopctl: some records cannot be read: %v\n", bad)
+		}
+		return nil
 	})
 	return out, err
 }

@@ -24,6 +24,9 @@ func (f *Finder) Reservations(stores []Store) (out []Item, err error) {
 		err = errors.Join(err, lerr)
 		for _, r := range all {
 			life, why := f.lifeOf(s.Network, r)
+			if life == attachment.Dead {
+				life, why = f.doubt(s.Network, r, why)
+			}
 			if life == attachment.Live {
 				continue
 			}
@@ -32,6 +35,26 @@ func (f *Finder) Reservations(stores []Store) (out []Item, err error) {
 		}
 	}
 	return out, err
+}
+
+// doubt looks for what speaks against a dead one's reservation: an address that the record does not have is of another
+// ADD, which may be under way, and one that the node has a route for is somebody's.
+func (f *Finder) doubt(network string, r attachment.Reservation, why string) (attachment.Life, string) {
+	rec, ok := f.records[owner{network, r.ContainerID, r.IfName}]
+	if ok && len(rec.ips) > 0 {
+		if !slices.Contains(rec.ips, r.Address) {
+			return attachment.Unknown, "recorded with other addresses: another ADD may be under way"
+		}
+		return attachment.Dead, why
+	}
+	rt, err := f.env.Kernel.RouteTo(r.Address)
+	switch {
+	case err != nil:
+		return attachment.Unknown, err.Error()
+	case rt != nil && rt.Dst == r.Address.String() && rt.Gateway == "":
+		return attachment.Unknown, "not recorded, and the node has a route to it"
+	}
+	return attachment.Dead, why
 }
 
 // lifeOf judges a reservation. A file of host-local's first format names no
@@ -98,7 +121,7 @@ func (f *Finder) Remove(s []Store, it Item) error {
 		if st.Network != it.Key.Network {
 			continue
 		}
-		_, err := st.IPAM.Release(st.Network, func(all []attachment.Reservation) []attachment.Reservation {
+		_, err := st.IPAM.Release(st.Network, ipam.LockWait, func(all []attachment.Reservation) []attachment.Reservation {
 			return slices.DeleteFunc(all, func(r attachment.Reservation) bool { return r != *it.Reservation }) // or another's by now
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,13 +31,19 @@ type Item struct {
 // record, a cache entry's netns has to be gone from the runtime's own mount namespace.
 type Finder struct {
 	env     *reconcile.Env
-	records map[owner]attachment.Claim
+	records map[owner]recorded
 	cache   map[owner]entry
 	// samePaths says that a netns path means here what it meant to the runtime.
 	samePaths bool
 }
 
 type owner struct{ network, container, ifName string }
+
+// recorded is what is used of a record.
+type recorded struct {
+	claim attachment.Claim
+	ips   []netip.Addr
+}
 
 // entry is what is used of libcni's cache entry (libcni/api.go, cachedInfo).
 type entry struct {
@@ -49,9 +56,9 @@ type entry struct {
 
 // NewFinder reads the open records and the runtime's caches.
 func NewFinder(env *reconcile.Env, tx *journal.Tx, cacheDirs []string) (*Finder, error) {
-	f := &Finder{env: env, records: map[owner]attachment.Claim{}, cache: map[owner]entry{}, samePaths: kernel.WithFirstProcess(env.Node.Mount)}
+	f := &Finder{env: env, records: map[owner]recorded{}, cache: map[owner]entry{}, samePaths: kernel.WithFirstProcess(env.Node.Mount)}
 	err := tx.Each(func(r *attachment.Record) error {
-		f.records[owner{r.Network, r.ContainerID, r.IfName}] = r.Claim()
+		f.records[owner{r.Network, r.ContainerID, r.IfName}] = recorded{r.Claim(), r.Addresses()}
 		f.sawRuntime(r)
 		return nil
 	})
@@ -99,8 +106,8 @@ func (f *Finder) readCache(dir string) error {
 // judge decides the life of a container's interface from the record or, without
 // one, from the runtime's cache.
 func (f *Finder) judge(o owner) (attachment.Life, string) {
-	if c, ok := f.records[o]; ok {
-		switch l := f.env.Life(c); l {
+	if r, ok := f.records[o]; ok {
+		switch l := f.env.Life(r.claim); l {
 		case attachment.Dead:
 			return l, "recorded, and its netns and host link are gone"
 		case attachment.Live:
@@ -124,7 +131,7 @@ func (f *Finder) judge(o owner) (attachment.Life, string) {
 		return attachment.Live, "not recorded, and the netns of its cache entry is there"
 	case !f.samePaths:
 		return attachment.Unknown, "not recorded, and its netns path may mean something else here: the host itself is the place to run this"
-	case errors.Is(err, kernel.ErrNotNetns), errors.Is(err, fs.ErrNotExist) && isDir(filepath.Dir(e.NetNS)):
+	case errors.Is(err, fs.ErrNotExist) && isDir(filepath.Dir(e.NetNS)): // a plain file may be a mount that only the runtime sees
 		return attachment.Dead, "not recorded, and the netns of its cache entry is gone"
 	}
 	return attachment.Unknown, "not recorded, and the netns of its cache entry cannot be read"

@@ -93,13 +93,13 @@ func read(path string, ip netip.Addr) (attachment.Reservation, bool) {
 
 // Release removes the reservations of a network that want selects of all, under
 // host-local's own lock, each read once more under it. last_reserved_ip stays, so that an address does not come round
-// again at once.
-func (c Config) Release(network string, want func([]attachment.Reservation) []attachment.Reservation) (released []attachment.Reservation, err error) {
+// again at once. wait bounds the wait for the lock (ErrLocked).
+func (c Config) Release(network string, wait time.Duration, want func([]attachment.Reservation) []attachment.Reservation) (released []attachment.Reservation, err error) {
 	if c.Type != HostLocal {
 		return nil, nil
 	}
 	dir := c.dir(network)
-	unlock, err := lock(dir)
+	unlock, err := lock(dir, wait)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -122,11 +122,11 @@ func (c Config) Release(network string, want func([]attachment.Reservation) []at
 // ErrLocked says that host-local's lock was not had in time.
 var ErrLocked = errors.New("reservations are locked by another process")
 
-// lockWait bounds the wait for host-local, which holds its lock for milliseconds: the journal is locked meanwhile.
-const lockWait = 2 * time.Second
+// LockWait bounds the wait for host-local, which holds its lock for milliseconds: the journal is locked meanwhile.
+const LockWait = 2 * time.Second
 
 // lock takes the lock file that host-local itself takes (flock on <dir>/lock).
-func lock(dir string) (unlock func(), err error) {
+func lock(dir string, wait time.Duration) (unlock func(), err error) {
 	fd, err := unix.Open(filepath.Join(dir, "lock"), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open reservation lock", Path: dir, Err: err}
@@ -141,9 +141,9 @@ func lock(dir string) (unlock func(), err error) {
 	}()
 	select {
 	case err = <-got:
-	case <-time.After(lockWait):
+	case <-time.After(wait):
 		go func() { <-got; unix.Close(fd) }() // it may still win later: then it lets go at once
-		return nil, fmt.Errorf("%w: %s, for more than %s", ErrLocked, dir, lockWait)
+		return nil, fmt.Errorf("%w: %s, for more than %s", ErrLocked, dir, wait)
 	}
 	if err != nil {
 		unix.Close(fd)

@@ -60,7 +60,7 @@ func TestReleaseIsExact(t *testing.T) {
 		"last_reserved_ip.0": "10.1.0.2",
 		"notes":              "c1\r\neth0",
 	})
-	released, err := c.Release("net1", ofMine)
+	released, err := c.Release("net1", LockWait, ofMine)
 	if err != nil || len(released) != 3 {
 		t.Fatalf("%v, %v", released, err)
 	}
@@ -68,7 +68,7 @@ func TestReleaseIsExact(t *testing.T) {
 	if got := names(t, c); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
 	}
-	if released, err := c.Release("net1", ofMine); err != nil || len(released) != 0 {
+	if released, err := c.Release("net1", LockWait, ofMine); err != nil || len(released) != 0 {
 		t.Errorf("a second release: %v, %v", released, err)
 	}
 }
@@ -78,14 +78,14 @@ func TestSymlinksAreLeftAlone(t *testing.T) {
 	if err := os.Symlink("notes", filepath.Join(c.DataDir, "net1", "10.1.0.9")); err != nil {
 		t.Fatal(err)
 	}
-	if released, err := c.Release("net1", everything); err != nil || len(released) != 0 {
+	if released, err := c.Release("net1", LockWait, everything); err != nil || len(released) != 0 {
 		t.Errorf("%v, %v", released, err)
 	}
 }
 
 func TestNoDirectoryIsNoReservation(t *testing.T) {
 	c := Config{Type: HostLocal, DataDir: t.TempDir()}
-	if released, err := c.Release("net1", everything); err != nil || released != nil {
+	if released, err := c.Release("net1", LockWait, everything); err != nil || released != nil {
 		t.Errorf("%v, %v", released, err)
 	}
 	if files, _ := os.ReadDir(c.DataDir); len(files) != 0 {
@@ -96,13 +96,13 @@ func TestNoDirectoryIsNoReservation(t *testing.T) {
 // host-local chooses an address and writes its file under the lock: a release in between would be lost to it.
 func TestReleaseWaitsForHostLocal(t *testing.T) {
 	c := store(t, map[string]string{"10.1.0.2": "c1\r\neth0"})
-	unlock, err := lock(filepath.Join(c.DataDir, "net1"))
+	unlock, err := lock(filepath.Join(c.DataDir, "net1"), LockWait)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error)
 	go func() {
-		_, err := c.Release("net1", ofMine)
+		_, err := c.Release("net1", LockWait, ofMine)
 		done <- err
 	}()
 	waitForWaiter(t, filepath.Join(c.DataDir, "net1", "lock"))
@@ -118,18 +118,18 @@ func TestReleaseWaitsForHostLocal(t *testing.T) {
 // A stopped host-local must not keep the journal, which is locked while addresses are released.
 func TestReleaseGivesUpWaiting(t *testing.T) {
 	c := store(t, map[string]string{"10.1.0.2": "c1\r\neth0"})
-	unlock, err := lock(filepath.Join(c.DataDir, "net1"))
+	unlock, err := lock(filepath.Join(c.DataDir, "net1"), LockWait)
 	if err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	released, err := c.Release("net1", ofMine)
-	if took := time.Since(begun); err == nil || len(released) != 0 || took > 2*lockWait {
+	released, err := c.Release("net1", LockWait, ofMine)
+	if took := time.Since(begun); err == nil || len(released) != 0 || took > 2*LockWait {
 		t.Errorf("after %s: %v, %v", took, released, err)
 	}
 	unlock()
 	// The lost wait gives the lock back as soon as it gets it.
-	if _, err := c.Release("net1", ofMine); err != nil || len(names(t, c)) != 0 {
+	if _, err := c.Release("net1", LockWait, ofMine); err != nil || len(names(t, c)) != 0 {
 		t.Errorf("%v, left %v", err, names(t, c))
 	}
 }

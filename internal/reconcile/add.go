@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"slices"
+
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/journal"
 	"github.com/backstop-cni/backstop/teardown"
@@ -43,7 +45,9 @@ func (e *Env) Place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.K
 	if err != nil {
 		e.log(rec.Key, "record").WithError(err).Warn("an older record of this attachment cannot be read and is replaced")
 	} else if old != nil {
-		e.supersede(rec, old)
+		if err := e.supersede(tx, rec, old); err != nil {
+			return nil, err
+		}
 		old.Note(now, "superseded by another ADD")
 		if err := tx.Remember(old); err != nil {
 			return nil, err
@@ -76,7 +80,7 @@ func (e *Env) Place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.K
 // backstop may remove.
 func mayMisroute(r *attachment.Record) bool {
 	switch {
-	case teardown.Mode(r.Settings.Teardown) == teardown.Never, r.Spared:
+	case teardown.Mode(r.Settings.Teardown) == teardown.Never:
 		return false
 	case r.State == attachment.Owed:
 		return r.Claimed // others are clean already
@@ -86,16 +90,24 @@ func mayMisroute(r *attachment.Record) bool {
 
 // supersede keeps what an older ADD of the same key left in the node and the newer one does
 // not have, so that the DEL removes both. What is gone by now is nobody's, and must not be claimed against the next
-// pod that makes the same.
-func (e *Env) supersede(rec, old *attachment.Record) {
+// pod that makes the same; what another record holds is that one's.
+func (e *Env) supersede(tx *journal.Tx, rec, old *attachment.Record) error {
 	if !old.SameNode(rec.Node) {
-		return
+		return nil
+	}
+	others, err := e.SharingAddress(tx, old)
+	if err != nil {
+		return err
 	}
 	sight := teardown.Observe(e.Kernel, old)
 	for i, x := range old.Resources {
-		if x.Share == attachment.Own && !rec.Holds(x) && !sight.Resources[i].Gone() {
+		held := slices.ContainsFunc(others, func(o teardown.Other) bool {
+			return o.Record.Holds(x) && (o.Record.State != attachment.Owed || o.Record.Claimed) // other owed ones are clean
+		})
+		if x.Share == attachment.Own && !rec.Holds(x) && !held && !sight.Resources[i].Gone() {
 			x.Superseded = true
 			rec.Resources = append(rec.Resources, x)
 		}
 	}
+	return nil
 }

@@ -20,7 +20,7 @@ type Env struct {
 	// Call is the attachment that a plugin's call is for: its record is taken from the spool in any case.
 	Call attachment.Key
 
-	stuck map[string]bool // host-local directories whose lock was not had
+	waited bool // for a host-local lock that was not had
 }
 
 // retry is when a teardown that could not finish is tried again.

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
@@ -66,18 +65,12 @@ func (e *Env) release(rec *attachment.Record, out *teardown.Outcome) error {
 	if err != nil || c.Type != ipam.HostLocal || rec.Released {
 		return err
 	}
-	store := c.DataDir + "/" + rec.Network
-	if e.stuck[store] {
-		return fmt.Errorf("reservations of %s are locked by another process", rec.Network)
+	wait := ipam.LockWait
+	if e.waited { // one wait is enough for all: the journal is locked, and pods are waiting for it
+		wait = 0
 	}
-	released, err := c.Release(rec.Network, func(all []attachment.Reservation) []attachment.Reservation { return held(rec, all) })
-	if errors.Is(err, ipam.ErrLocked) {
-		// One wait is enough: the journal is locked, and pods are waiting for it.
-		if e.stuck == nil {
-			e.stuck = map[string]bool{}
-		}
-		e.stuck[store] = true
-	}
+	released, err := c.Release(rec.Network, wait, func(all []attachment.Reservation) []attachment.Reservation { return held(rec, all) })
+	e.waited = e.waited || errors.Is(err, ipam.ErrLocked)
 	for _, r := range released {
 		x := reservation(r)
 		out.Removed = append(out.Removed, x)

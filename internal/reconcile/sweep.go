@@ -137,7 +137,10 @@ func (e *Env) Collectable(r *attachment.Record) bool {
 	if teardown.Mode(r.Settings.Teardown) == teardown.Never || e.Life(r.Claim()) != attachment.Dead {
 		return false
 	}
-	if r.Del == nil || (r.State != attachment.Deferred && !r.Spared) || r.Del.Last.Since(e.Now()) >= r.Settings.Grace {
+	if r.Spared {
+		return !e.pluginsAtWork(r)
+	}
+	if r.Del == nil || r.State != attachment.Deferred || r.Del.Last.Since(e.Now()) >= r.Settings.Grace {
 		return true
 	}
 	return r.Replay != nil && r.Replay.CacheFile != "" && !cacheEntryThere(r)
@@ -193,7 +196,7 @@ func (e *Env) PlanSweep(rec *attachment.Record, others []teardown.Other) Swept {
 
 func (e *Env) decideSweep(r *attachment.Record) teardown.SweepAction {
 	in := teardown.SweepInput{State: r.State, Life: e.Life(r.Claim()), SameNode: r.SameNode(e.Node), DeadFor: -1, Grace: r.Settings.Grace,
-		Doubtful: r.Doubtful(), Acknowledged: teardown.Acknowledged(r, cacheEntryThere(r)), Claimed: r.Claimed, Spared: r.Spared}
+		Doubtful: r.Doubtful(), Acknowledged: teardown.Acknowledged(r, cacheEntryThere(r)), Claimed: r.Claimed, Spared: r.Spared && e.pluginsAtWork(r)}
 	now := e.Now()
 	if r.Del != nil {
 		in.SinceDel = r.Del.Last.Since(now)
@@ -246,11 +249,7 @@ func (e *Env) examine(s *journal.Session, rec *attachment.Record) (teardown.Plan
 	if teardown.Mode(rec.Settings.Teardown) == teardown.Never {
 		return e.closeUntouched(s, rec)
 	}
-	job := Job{Why: why, Release: true, Settle: e.SettleDead}
-	if !rec.Spared && rec.Del != nil && rec.Del.Last.Since(e.Now()) < rec.Settings.Grace {
-		job.Spare = true // a DEL that was cut short: its list goes on, or is tried again
-	}
-	torn, err := e.TearDown(s, job, rec.Key)
+	torn, err := e.TearDown(s, Job{Why: why, Release: true, Spare: true, Settle: e.SettleDead}, rec.Key)
 	if len(torn) == 0 {
 		return teardown.Plan{}, err
 	}
@@ -286,7 +285,9 @@ func (e *Env) DueIn(r *attachment.Record) attachment.Moment {
 		return e.after(r.Settings.Grace)
 	case attachment.Tearing:
 		if r.Spared {
-			return e.after(r.Settings.Grace)
+			due := r.Del.First
+			due.BootTime, due.Wall = due.BootTime+r.Settings.Grace, due.Wall.Add(r.Settings.Grace)
+			return due
 		}
 		return e.after(retry)
 	}

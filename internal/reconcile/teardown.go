@@ -24,7 +24,7 @@ type Job struct {
 	// Release has the ipam key's plugin give back the addresses, too: where the primary cannot do it, or did not.
 	Release bool
 	Settle  Settle
-	// Spare is for the first teardown of a DEL, see teardown.Plan.Spare.
+	// Spare leaves further interfaces of those whose DEL is not over, see teardown.Plan.Spare.
 	Spare bool
 }
 
@@ -79,7 +79,7 @@ func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
 	for i, rec := range in.recs {
 		others := in.others[rec.Key]
 		work[i] = teardown.Work{Record: rec, Plan: together.Plan(rec, others), Others: others}
-		if in.job.Spare {
+		if in.job.Spare && e.pluginsAtWork(rec) {
 			work[i].Plan.Spare(rec)
 		}
 	}
@@ -144,6 +144,12 @@ func (e *Env) Plan(rec *attachment.Record, others []teardown.Other) teardown.Pla
 		s = teardown.Observe(e.Kernel, rec)
 	}
 	return teardown.Build(rec, e.Node, s, others)
+}
+
+// pluginsAtWork reports whether a plugin of the list may still be at an attachment's DEL. A runtime that tries for hours
+// does not make that longer.
+func (e *Env) pluginsAtWork(r *attachment.Record) bool {
+	return r.Del != nil && r.Del.First.Since(e.Now()) < r.Settings.Grace
 }
 
 func (e *Env) settle(rec *attachment.Record, out teardown.Outcome, settle Settle) {

@@ -60,22 +60,24 @@ func (p *Replayer) Plan(ctx context.Context, want func(*attachment.Record) bool)
 	var owed []*attachment.Record
 	var out []Result
 	err := p.Journal.ViewWithin(ctx, p.LockWait, func(tx *journal.Tx) error {
-		return tx.Each(func(r *attachment.Record) error {
+		bad := tx.Each(func(r *attachment.Record) error {
 			if r.State != attachment.Owed || !want(r) {
 				return nil
 			}
 			owed = append(owed, r)
-			holder, err := p.holder(tx, r)
-			if err != nil {
-				return err
-			}
 			res := Result{Key: r.Key, Verdict: Ready, releases: releases(r)}
-			if holder != "" {
+			if holder, err := p.holder(tx, r); err != nil {
+				res.Verdict, res.Why = Blocked, "who holds its address cannot be read: "+err.Error()
+			} else if holder != "" {
 				res.Verdict, res.Why = Blocked, "its address is held by "+holder
 			}
 			out = append(out, res)
 			return nil
 		})
+		if bad != nil { // one record that cannot be read keeps no other from being replayed
+			p.Env.Log.WithField("action", "replay").WithError(bad).Warn("not every record could be looked at")
+		}
+		return nil
 	})
 	for i, r := range owed {
 		switch {
