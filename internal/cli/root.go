@@ -72,7 +72,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, errUnasked):
 		return exitUnasked
 	case errors.Is(err, journal.ErrDamaged):
-		fmt.Fprintln(stderr, "the journal cannot be read; keep a copy of the file before anything else")
+		fmt.Fprintln(stderr, "the next ADD or DEL puts the file aside and begins a new journal; `backstopctl journal export` reads what is left of it")
 	}
 	return exitFailed
 }
@@ -105,7 +105,7 @@ removes what is left of them when nobody else does.
 	f.StringVarP(&a.output, "output", "o", "table", "table, json or yaml")
 	f.DurationVar(&a.lockWait, "lock-wait", 30*time.Second, "how long to wait for the journal's lock")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(a.list(), a.show(), a.verify(), a.teardown(), a.sweep(), a.replay(), a.gc())
+	root.AddCommand(a.list(), a.show(), a.verify(), a.teardown(), a.sweep(), a.replay(), a.gc(), a.journal())
 	return root
 }
 

@@ -1,0 +1,55 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// compactTx bounds the bytes that one transaction of a compaction copies.
+const compactTx = 1 << 20
+
+// Compact writes the journal anew without its free pages, and puts the new file in the old one's place. It gives the
+// sizes in bytes. A crash leaves the old one.
+func (s *Session) Compact() (before, after int64, err error) {
+	fi, err := os.Stat(s.j.path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at journal: %w", err)
+	}
+	tmp := s.j.path + ".compact"
+	if err := removeIfThere(tmp); err != nil {
+		return 0, 0, fmt.Errorf("remove what an earlier compaction left: %w", err)
+	}
+	err = s.with(true, func(src *bolt.DB) error {
+		dst, err := bolt.Open(tmp, 0o600, &bolt.Options{NoSync: true, FreelistType: bolt.FreelistMapType})
+		if err != nil {
+			return fmt.Errorf("begin %s: %w", tmp, err)
+		}
+		err = bolt.Compact(dst, src, compactTx)
+		return errors.Join(err, dst.Sync(), dst.Close())
+	})
+	if err == nil {
+		err = os.Rename(tmp, s.j.path)
+	}
+	if err != nil {
+		return 0, 0, errors.Join(fmt.Errorf("compact %s: %w", s.j.path, err), removeIfThere(tmp))
+	}
+	if err := syncDir(filepath.Dir(s.j.path)); err != nil {
+		return 0, 0, err
+	}
+	now, err := os.Stat(s.j.path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at journal: %w", err)
+	}
+	return fi.Size(), now.Size(), nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
