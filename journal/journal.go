@@ -66,18 +66,26 @@ func (j *Journal) LockWithin(ctx context.Context, wait time.Duration) (*Session,
 }
 
 // LockOrSpool is LockWithin for one that has a record to store. Where it has to wait the record is spooled, so that
-// whoever has the lock may take it in: Taken tells whether that was so, with a session or without (ErrBusy).
+// whoever has the lock may take it in: Taken tells whether that was so, with a session, without one, or with ErrBusy.
 func (j *Journal) LockOrSpool(ctx context.Context, wait time.Duration, r *attachment.Record) (*Session, *Spooled, error) {
 	if err := prepareDir(filepath.Dir(j.path)); err != nil {
 		return nil, nil, err
 	}
 	var p *Spooled
 	var unspooled error
-	f, err := acquire(ctx, wait, j.path+lockSuffix, func() { p, unspooled = j.spool(r) })
+	f, err := acquire(ctx, wait, j.path+lockSuffix, func() <-chan struct{} {
+		if p, unspooled = j.spool(r); p == nil {
+			return nil // an own commit needs no spool
+		}
+		return p.whenTaken()
+	})
+	if errors.Is(err, errTaken) {
+		return nil, p, nil
+	}
 	if err != nil {
 		return nil, p, errors.Join(err, unspooled)
 	}
-	return &Session{j: j, lock: f}, p, nil // an own commit needs no spool
+	return &Session{j: j, lock: f}, p, nil
 }
 
 // Unlock ends the session.

@@ -17,8 +17,9 @@ const lockSuffix = ".lock"
 // acquire takes the lock file exclusively, at the latest when ctx ends. It blocks
 // in flock(2), which is fair and wakes at once; bbolt's own wait polls every 50 ms. The kernel drops the lock with the
 // process, so nothing has to be cleaned up after a SIGKILL. A wait of zero is none but ctx's own; the timer is made
-// only when there is something to wait for, since it starts the runtime's poller. Then waiting is called first, if it is not nil.
-func acquire(ctx context.Context, wait time.Duration, path string, waiting func()) (*os.File, error) {
+// only when there is something to wait for, since it starts the runtime's poller. Then waiting is called first, if it is not nil: the
+// wait ends with errTaken when what it gives is closed.
+func acquire(ctx context.Context, wait time.Duration, path string, waiting func() <-chan struct{}) (*os.File, error) {
 	f, err := openNoFollow(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
@@ -31,8 +32,9 @@ func acquire(ctx context.Context, wait time.Duration, path string, waiting func(
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
+	var taken <-chan struct{} // never, without one
 	if waiting != nil {
-		waiting()
+		taken = waiting()
 	}
 	if wait > 0 {
 		var cancel context.CancelFunc
@@ -48,6 +50,9 @@ func acquire(ctx context.Context, wait time.Duration, path string, waiting func(
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		return f, nil
+	case <-taken:
+		go func() { <-got; f.Close() }()
+		return nil, errTaken
 	case <-ctx.Done():
 		// A wait that lost may still win later: whoever gets the answer lets go of it.
 		go func() { <-got; f.Close() }()

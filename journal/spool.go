@@ -3,12 +3,9 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
@@ -23,11 +20,6 @@ const (
 	// entrySuffix ends what may be taken in, badSuffix what could not be read.
 	entrySuffix, badSuffix, partSuffix = ".json", ".bad", ".part"
 )
-
-// spoolLimit bounds the records that one transaction takes in.
-const spoolLimit = 128
-
-var keyTaken = []byte("taken")
 
 // Spooled is a record that waits for somebody to take it in.
 type Spooled struct {
@@ -70,6 +62,34 @@ func (p *Spooled) Taken() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// errTaken ends the wait of one whose record was taken in.
+var errTaken = errors.New("the record was taken in")
+
+// whenTaken gives what is closed when the entry has gone: all who wait for one commit go on at once then, and need not
+// have the lock one after the other. Without inotify(7) it never is.
+func (p *Spooled) whenTaken() <-chan struct{} {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	// The file is open here, so that its removal is a change of its link count.
+	if _, err := unix.InotifyAddWatch(fd, p.path, unix.IN_ATTRIB); err != nil && !p.Taken() {
+		unix.Close(fd)
+		return nil
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer unix.Close(fd)
+		for b := make([]byte, 1024); !p.Taken(); {
+			if _, err := unix.Read(fd, b); err != nil && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+		close(gone)
+	}()
+	return gone
+}
+
 // Drop takes the record back.
 func (p *Spooled) Drop() error {
 	defer p.file.Close()
@@ -86,94 +106,4 @@ func (p *Spooled) keep() error {
 		return fmt.Errorf("sync spool entry %s: %w", p.path, err)
 	}
 	return syncDir(filepath.Dir(p.path))
-}
-
-// ErrLater is what a taker answers for a record that its own process, which waits for the lock, has to place.
-var ErrLater = errors.New("left to the process that waits")
-
-// TakeIn gives the spooled records to place, in the order in which they came; what place puts is committed with the
-// rest of the transaction, and then their entries go. waits tells whether the record's process is still there. An entry
-// that cannot be read, or placed, is set aside and reported; it does not stop the others.
-func (t *Tx) TakeIn(place func(r *attachment.Record, waits bool) error) error {
-	if t.spool == "" {
-		return nil
-	}
-	names, err := readNames(t.spool)
-	if len(names) == 0 {
-		return err
-	}
-	meta := t.tx.Bucket(bucketMeta)
-	before := strings.Fields(string(meta.Get(keyTaken)))
-	errs := []error{err}
-	var taken, kept []string
-	for _, name := range names {
-		path := filepath.Join(t.spool, name)
-		if slices.Contains(before, name) { // committed by one that was killed before it removed the entry
-			if err := os.Remove(path); err != nil {
-				errs, kept = append(errs, err), append(kept, name)
-			}
-			continue
-		}
-		if len(taken) == spoolLimit {
-			break
-		}
-		switch err := takeOne(path, place); {
-		case errors.Is(err, ErrLater), errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			errs = append(errs, fmt.Errorf("spool entry %s: %w", path, err), os.Rename(path, path+badSuffix))
-		default:
-			taken = append(taken, name)
-		}
-	}
-	if len(taken) > 0 || len(before) > 0 {
-		// Whoever is killed between commit and removal must not have it taken in again, after a DEL perhaps.
-		if err := meta.Put(keyTaken, []byte(strings.Join(append(kept, taken...), "\n"))); err != nil {
-			return errors.Join(append(errs, err)...)
-		}
-	}
-	t.tx.OnCommit(func() {
-		for _, name := range taken {
-			_ = os.Remove(filepath.Join(t.spool, name)) // else the next one does, by keyTaken
-		}
-	})
-	return errors.Join(errs...)
-}
-
-// SpoolEmpty reports whether nothing waits to be taken in.
-func (t *Tx) SpoolEmpty() bool {
-	names, err := readNames(t.spool)
-	return err == nil && len(names) == 0
-}
-
-func takeOne(path string, place func(r *attachment.Record, waits bool) error) error {
-	f, err := openNoFollow(path, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
-		return err
-	}
-	r, err := attachment.Decode(b)
-	if err != nil {
-		return err
-	}
-	waits := errors.Is(flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
-	return place(r, waits)
-}
-
-// readNames gives the entries of a spool, oldest first; one that was never made is empty.
-func readNames(dir string) ([]string, error) {
-	files, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read spool: %w", err)
-	}
-	var names []string
-	for _, f := range files {
-		if strings.HasSuffix(f.Name(), entrySuffix) {
-			names = append(names, f.Name())
-		}
-	}
-	return names, nil
 }

@@ -100,7 +100,11 @@ func TestAHolderStoresForThoseWhoWait(t *testing.T) {
 		if err := w.p.Drop(); err != nil {
 			t.Error(err)
 		}
-		w.s.Unlock()
+		if w.s != nil {
+			w.s.Unlock()
+		} else if w.id == "b" {
+			t.Error("b has neither the lock nor its record stored")
+		}
 	}
 	if got := openIDs(t, j); !slices.Equal(got, []string{"a", "c"}) {
 		t.Errorf("in the journal: %v", got)

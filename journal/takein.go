@@ -1,0 +1,110 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/backstop-cni/backstop/attachment"
+	"golang.org/x/sys/unix"
+)
+
+// spoolLimit bounds the records that one transaction takes in.
+const spoolLimit = 128
+
+var keyTaken = []byte("taken")
+
+// ErrLater is what a taker answers for a record that its own process, which waits for the lock, has to place.
+var ErrLater = errors.New("left to the process that waits")
+
+// TakeIn gives the spooled records to place, in the order in which they came; what place puts is committed with the
+// rest of the transaction, and then their entries go. waits tells whether the record's process is still there. An entry
+// that cannot be read, or placed, is set aside and reported; it does not stop the others.
+func (t *Tx) TakeIn(place func(r *attachment.Record, waits bool) error) error {
+	if t.spool == "" {
+		return nil
+	}
+	names, err := readNames(t.spool)
+	if len(names) == 0 {
+		return err
+	}
+	meta := t.tx.Bucket(bucketMeta)
+	before := strings.Fields(string(meta.Get(keyTaken)))
+	errs := []error{err}
+	var taken, kept []string
+	for _, name := range names {
+		path := filepath.Join(t.spool, name)
+		if slices.Contains(before, name) { // committed by one that was killed before it removed the entry
+			if err := os.Remove(path); err != nil {
+				errs, kept = append(errs, err), append(kept, name)
+			}
+			continue
+		}
+		if len(taken) == spoolLimit {
+			break
+		}
+		switch err := takeOne(path, place); {
+		case errors.Is(err, ErrLater), errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			errs = append(errs, fmt.Errorf("spool entry %s: %w", path, err), os.Rename(path, path+badSuffix))
+		default:
+			taken = append(taken, name)
+		}
+	}
+	if len(taken) > 0 || len(before) > 0 {
+		// Whoever is killed between commit and removal must not have it taken in again, after a DEL perhaps.
+		if err := meta.Put(keyTaken, []byte(strings.Join(append(kept, taken...), "\n"))); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+	}
+	t.tx.OnCommit(func() {
+		for _, name := range taken {
+			_ = os.Remove(filepath.Join(t.spool, name)) // else the next one does, by keyTaken
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// SpoolEmpty reports whether nothing waits to be taken in.
+func (t *Tx) SpoolEmpty() bool {
+	names, err := readNames(t.spool)
+	return err == nil && len(names) == 0
+}
+
+func takeOne(path string, place func(r *attachment.Record, waits bool) error) error {
+	f, err := openNoFollow(path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	r, err := attachment.Decode(b)
+	if err != nil {
+		return err
+	}
+	waits := errors.Is(flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+	return place(r, waits)
+}
+
+// readNames gives the entries of a spool, oldest first; one that was never made is empty.
+func readNames(dir string) ([]string, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read spool: %w", err)
+	}
+	var names []string
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), entrySuffix) {
+			names = append(names, f.Name())
+		}
+	}
+	return names, nil
+}
