@@ -177,6 +177,31 @@ func (r *Record) Holds(x Resource) bool {
 	return slices.ContainsFunc(r.Resources, func(o Resource) bool { return o.Share == Own && o.Equal(x) })
 }
 
+// Claims reports whether a live attachment's record keeps others from removing what it holds. What an earlier ADD left
+// for an address that the attachment no longer has is a leftover, whoever removes it.
+func (r *Record) Claims(x Resource) bool {
+	return slices.ContainsFunc(r.Resources, func(o Resource) bool {
+		return o.Share == Own && o.Equal(x) && !(o.Superseded && r.outlived(o))
+	})
+}
+
+// outlived reports whether a rule is for addresses of which the attachment has none any more.
+func (r *Record) outlived(x Resource) bool {
+	if x.Rule == nil {
+		return false
+	}
+	addressed := false
+	for _, s := range []string{x.Rule.Src, x.Rule.Dst} {
+		if a, err := netip.ParseAddr(s); err == nil {
+			addressed = true
+			if slices.Contains(r.IPs, a) {
+				return false
+			}
+		}
+	}
+	return addressed
+}
+
 // SameNode reports whether the record was made in this boot and this host
 // network namespace. Only then does anything it names still mean the same.
 func (r *Record) SameNode(n Node) bool {

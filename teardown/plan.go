@@ -90,7 +90,7 @@ func judge(r *attachment.Record, x attachment.Resource, seen Seen, s Sight, othe
 		return Gone, "", false
 	}
 	for _, o := range others {
-		if o.Life != attachment.Dead && o.Record.Holds(x) {
+		if o.Life != attachment.Dead && o.Record.Claims(x) {
 			return Claimed, fmt.Sprintf("by %s (%s)", o.Record.Key, o.Life), false
 		}
 	}

@@ -23,8 +23,12 @@ const head = `
 func report(rows []row, all [][]outcome) string { return preface + table(rows, all) + notes }
 
 const notes = `
-Of an ADD that failed backstop knows nothing: it is last in the list and was not called. What aws-cni left then (the pod's host
-veth) goes with the pod's netns. And what aws-cni itself takes from a live pod, backstop cannot keep: at DEL it is called first. It can only say so.
+Of an ADD that failed backstop knows nothing: it is last in the list and was not called. What aws-cni left then goes with
+the pod's netns where it is a veth; where it was a later plugin whose ADD failed, and the daemon is away at the DEL, the pod's rules stay.
+And what aws-cni itself takes from a live pod, backstop cannot keep: at DEL it is called first. It can only say so.
+
+Not in the table, and not yet removed by backstop: the NAT chains of egress-cni and portmap where the DEL never came or came
+without a netns. They stay with backstop as they do without.
 `
 
 func table(rows []row, all [][]outcome) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ func (p *Replayer) Plan(ctx context.Context, want func(*attachment.Record) bool)
 			if holder, err := p.holder(tx, r); err != nil {
 				res.Verdict, res.Why = Blocked, "who holds its address cannot be read: "+err.Error()
 			} else if holder != "" {
-				res.Verdict, res.Why = Blocked, "its address is held by "+holder
+				res.Verdict, res.Why = Blocked, "its address or link is held by "+holder
 			}
 			out = append(out, res)
 			return nil
@@ -91,8 +92,8 @@ func (p *Replayer) Plan(ctx context.Context, want func(*attachment.Record) bool)
 	return out, err
 }
 
-// holder names a live attachment, or one that may be, with one of the record's
-// addresses: replaying now would release an address that is in use.
+// holder names a live attachment, or one that may be, with one of the record's addresses, container and interface, or
+// link names that its primary goes by: replaying now would take from it what is in use.
 func (p *Replayer) holder(tx *journal.Tx, r *attachment.Record) (string, error) {
 	for _, ip := range r.IPs {
 		cs, err := tx.ByIP(ip)
@@ -100,17 +101,29 @@ func (p *Replayer) holder(tx *journal.Tx, r *attachment.Record) (string, error) 
 			return "", err
 		}
 		for _, c := range cs {
-			if c.Key != r.Key && p.Env.Life(c) != attachment.Dead {
-				return c.Key.String(), nil
+			if c.Key == r.Key || p.Env.Life(c) == attachment.Dead {
+				continue
 			}
+			// An earlier ADD of the same key may have had the address: then it is in the index, and nobody's.
+			if o, err := tx.Get(c.Key); err == nil && o != nil && len(o.IPs) > 0 && !slices.Contains(o.IPs, ip) {
+				continue
+			}
+			return c.Key.String(), nil
 		}
 	}
 	keys, err := tx.ByContainer(r.ContainerID, r.IfName)
+	for _, l := range r.OwnLinks() {
+		// A veth goes with its pod. Others are removed by their names: aws-cni computes a branch ENI's from its vlan id.
+		if err == nil && l.Kind != "veth" {
+			var named []attachment.Key
+			named, err = tx.ByLinkName(l.Name, l.Index)
+			keys = append(keys, named...)
+		}
+	}
 	if err != nil {
 		return "", err
 	}
 	for _, k := range keys {
-		// The rest of the list would remove the interface that another network put in the place of this one.
 		if o, err := tx.Get(k); err == nil && o != nil && k != r.Key && p.Env.Life(o.Claim()) != attachment.Dead {
 			return k.String(), nil
 		}
@@ -202,7 +215,7 @@ func (p *Replayer) owed(ctx context.Context, res *Result) (rec *attachment.Recor
 	if err != nil || rec == nil || holder == "" {
 		return rec, err
 	}
-	res.Verdict, res.Why = Blocked, "its address is held by "+holder
+	res.Verdict, res.Why = Blocked, "its address or link is held by "+holder
 	return nil, nil
 }
 
