@@ -668,6 +668,12 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment6(in *jlexer.Le
 			} else {
 				out.Under = string(in.String())
 			}
+		case "lost":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Lost = bool(in.Bool())
+			}
 		case "refused":
 			if in.IsNull() {
 				in.Skip()
@@ -707,6 +713,11 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment6(out *jwriter.
 		const prefix string = ",\"under\":"
 		out.RawString(prefix)
 		out.String(string(in.Under))
+	}
+	if in.Lost {
+		const prefix string = ",\"lost\":"
+		out.RawString(prefix)
+		out.Bool(bool(in.Lost))
 	}
 	if in.Refused {
 		const prefix string = ",\"refused\":"

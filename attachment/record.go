@@ -80,6 +80,9 @@ type Del struct {
 	// Under is the network whose name the last DEL came under, where that is not the record's and the attachment was
 	// not dead: the network was renamed, or another network's ADD for the same container failed.
 	Under string `json:"under,omitempty"`
+	// Lost says that the runtime's cache entry had gone before this DEL, with one that the primary was away for: that it is
+	// not there says nothing of a later one.
+	Lost bool `json:"lost,omitempty"`
 	// Refused says that no DEL could have finished: the primary was away.
 	Refused bool `json:"refused,omitempty"`
 }

@@ -229,6 +229,10 @@ func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe, doubtful bo
 		rec.Del = &attachment.Del{}
 	}
 	another := rec.Del.Count == 0 || c.isAnotherTry(rec.Del)
+	file := reconcile.CacheFile(c.cfg.RuntimeCacheDir, rec.Key)
+	entry := reconcile.ReadCacheEntry(file)
+	had := rec.Replay != nil && len(rec.Replay.CacheEntry) > 0
+	rec.Del.Lost = entry == nil && had && (rec.Del.Refused || rec.Del.Lost)
 	if rec.Del.Last = now; rec.Del.First == (attachment.Moment{}) {
 		rec.Del.First = now
 	}
@@ -251,9 +255,8 @@ func (c *call) noteDel(rec *attachment.Record, probe teardown.Probe, doubtful bo
 	if c.cniPath != "" {
 		rec.Replay.CNIPath = c.cniPath
 	}
-	file := reconcile.CacheFile(c.cfg.RuntimeCacheDir, rec.Key)
-	if e := reconcile.ReadCacheEntry(file); e != nil {
-		rec.Replay.CacheFile, rec.Replay.CacheEntry = file, e
+	if entry != nil {
+		rec.Replay.CacheFile, rec.Replay.CacheEntry = file, entry
 	}
 }
 

@@ -79,5 +79,5 @@ func DecideSweep(in SweepInput) SweepAction {
 // Acknowledged says whether the primary is known to have finished its part.
 // libcni deletes its cache entry when the whole list's DEL succeeded; without any DEL nobody asked the primary.
 func Acknowledged(r *attachment.Record, cacheEntryThere bool) bool {
-	return r.Del != nil && !r.Del.Refused && !cacheEntryThere
+	return r.Del != nil && !r.Del.Refused && !r.Del.Lost && !cacheEntryThere
 }
