@@ -19,6 +19,13 @@ func (m Moment) Since(now Moment) time.Duration {
 	return now.BootTime - m.BootTime
 }
 
+// Add gives the moment that comes d later in the same boot.
+func (m Moment) Add(d time.Duration) Moment {
+	m.BootTime += d
+	m.Wall = m.Wall.Add(d)
+	return m
+}
+
 // NamespaceID identifies a namespace while it exists: device and inode of its
 // nsfs file (namespaces(7)). The kernel reuses inodes of dead namespaces.
 type NamespaceID struct {

@@ -123,8 +123,8 @@ func (r *Record) Addresses() []netip.Addr {
 		if x.Rule == nil || x.Share != Own {
 			continue
 		}
-		for _, s := range []string{x.Rule.Src, x.Rule.Dst} {
-			if a, err := netip.ParseAddr(s); err == nil && !slices.Contains(out, a) {
+		for _, a := range x.Rule.Addresses() {
+			if !slices.Contains(out, a) {
 				out = append(out, a)
 			}
 		}
@@ -193,17 +193,12 @@ func (r *Record) outlived(x Resource) bool {
 	if x.Rule == nil {
 		return false
 	}
-	addressed := false
-	for _, s := range []string{x.Rule.Src, x.Rule.Dst} {
-		if a, err := netip.ParseAddr(s); err == nil {
-			addressed = true
-			if slices.Contains(r.IPs, a) {
-				return false
-			}
-		}
-	}
-	return addressed
+	of := x.Rule.Addresses()
+	return len(of) > 0 && !slices.ContainsFunc(of, func(a netip.Addr) bool { return slices.Contains(r.IPs, a) })
 }
+
+// Clean reports whether nothing of the record is in the node any more: it is owed, and nothing was left to a claimant.
+func (r *Record) Clean() bool { return r.State == Owed && !r.Claimed }
 
 // SameNode reports whether the record was made in this boot and this host
 // network namespace. Only then does anything it names still mean the same.

@@ -3,6 +3,7 @@ package attachment
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 
 	"github.com/backstop-cni/backstop/internal/rtattr"
 )
@@ -73,6 +74,16 @@ func open(typ uint16, v []byte) bool {
 		return len(bytes.Trim(v, "\xff")) == 0
 	}
 	return len(bytes.Trim(v, "\x00")) == 0
+}
+
+// Addresses are those that the rule is for, without its prefixes.
+func (r Rule) Addresses() (out []netip.Addr) {
+	for _, s := range []string{r.Src, r.Dst} {
+		if a, err := netip.ParseAddr(s); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 func (r Rule) String() string {

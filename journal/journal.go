@@ -39,7 +39,7 @@ func (j *Journal) Exists() bool {
 
 // Empty reports whether nothing was ever recorded: neither in the journal nor in its spool.
 func (j *Journal) Empty() bool {
-	return !j.Exists() && (&Tx{spool: j.path + spoolSuffix}).SpoolEmpty()
+	return !j.Exists() && (&Tx{spool: j.spoolDir()}).SpoolEmpty()
 }
 
 // Session is the time during which one process has the journal to itself. Reading
@@ -97,7 +97,7 @@ func (s *Session) Update(fn func(*Tx) error) error {
 	err := s.with(false, func(db *bolt.DB) error {
 		return db.Update(func(tx *bolt.Tx) error {
 			fill(s.j.path, tx.Size())
-			t := &Tx{tx: tx, spool: s.j.path + spoolSuffix}
+			t := &Tx{tx: tx, spool: s.j.spoolDir()}
 			if err := t.prepare(); err != nil {
 				return err
 			}
@@ -116,11 +116,11 @@ func (s *Session) Update(fn func(*Tx) error) error {
 // View runs fn in a read transaction. An absent journal reads as an empty one.
 func (s *Session) View(fn func(*Tx) error) error {
 	if !s.j.Exists() {
-		return fn(&Tx{spool: s.j.path + spoolSuffix})
+		return fn(&Tx{spool: s.j.spoolDir()})
 	}
 	return s.with(true, func(db *bolt.DB) error {
 		return db.View(func(tx *bolt.Tx) error {
-			t := &Tx{tx: tx, spool: s.j.path + spoolSuffix}
+			t := &Tx{tx: tx, spool: s.j.spoolDir()}
 			if err := t.checkSchema(); err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func (j *Journal) UpdateWithin(ctx context.Context, wait time.Duration, fn func(
 // directory does not exist is empty and stays absent.
 func (j *Journal) ViewWithin(ctx context.Context, wait time.Duration, fn func(*Tx) error) error {
 	if _, err := os.Lstat(filepath.Dir(j.path)); errors.Is(err, fs.ErrNotExist) {
-		return fn(&Tx{spool: j.path + spoolSuffix})
+		return fn(&Tx{spool: j.spoolDir()})
 	}
 	s, err := j.LockWithin(ctx, wait)
 	if err != nil {

@@ -51,13 +51,13 @@ func acquire(ctx context.Context, wait time.Duration, path string, waiting func(
 		}
 		return f, nil
 	case <-taken:
-		go func() { <-got; f.Close() }()
-		return nil, errTaken
+		err = errTaken
 	case <-ctx.Done():
-		// A wait that lost may still win later: whoever gets the answer lets go of it.
-		go func() { <-got; f.Close() }()
-		return nil, fmt.Errorf("lock %s: %w (%w)", path, ErrBusy, context.Cause(ctx))
+		err = fmt.Errorf("lock %s: %w (%w)", path, ErrBusy, context.Cause(ctx))
 	}
+	// A wait that was given up may still win later: whoever gets the answer lets go of it.
+	go func() { <-got; f.Close() }()
+	return nil, err
 }
 
 func flock(fd, how int) error {

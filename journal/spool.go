@@ -27,9 +27,11 @@ type Spooled struct {
 	file *os.File // locked while the process that waits is there
 }
 
+func (j *Journal) spoolDir() string { return j.path + spoolSuffix }
+
 // spool writes a record where the lock's holder finds it. The disk is not waited for.
 func (j *Journal) spool(r *attachment.Record) (_ *Spooled, err error) {
-	dir := j.path + spoolSuffix
+	dir := j.spoolDir()
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make spool: %w", err)
 	}

@@ -2,7 +2,7 @@ package plugin
 
 import (
 	"fmt"
-	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -26,8 +26,7 @@ func TestWaitingADDsShareACommit(t *testing.T) {
 		if out, log, ok := add(200); !ok {
 			t.Fatal(out, log)
 		}
-		j := journal.At(journal.DefaultPath)
-		s, err := j.LockWithin(t.Context(), time.Minute)
+		s, err := journal.At(journal.DefaultPath).LockWithin(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,31 +39,24 @@ func TestWaitingADDsShareACommit(t *testing.T) {
 				}
 			})
 		}
-		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-			if files, _ := os.ReadDir(journal.DefaultPath + ".spool"); len(files) == adds {
-				break
-			} else if time.Now().After(end) {
-				t.Fatalf("%d of %d ADDs have spooled their records", len(files), adds)
-			}
-		}
+		waitFor(t, "ADDs have spooled their records", adds, func() int {
+			entries, _ := filepath.Glob(journal.DefaultPath + ".spool/*.json")
+			return len(entries)
+		})
 		s.Unlock()
 		wg.Wait()
 		// The first one commits all the others; one more may have come between its own look and its entry.
 		if n := commits(t) - before; n > 2 {
 			t.Errorf("%d commits for %d ADDs that waited together", n, adds)
 		}
-		n := 0
-		err = j.ViewWithin(t.Context(), time.Minute, func(tx *journal.Tx) error {
-			return tx.Each(func(r *attachment.Record) error {
-				n++
-				if r.State != attachment.Attached || len(r.Events) != 1 {
-					t.Errorf("%s is %s: %v", r.Key, r.State, r.Events)
-				}
-				return nil
-			})
-		})
-		if err != nil || n != adds+1 {
-			t.Errorf("%d records, want %d: %v", n, adds+1, err)
+		all, err := openRecords(t)
+		for _, r := range all {
+			if r.State != attachment.Attached || len(r.Events) != 1 {
+				t.Errorf("%s is %s: %v", r.Key, r.State, r.Events)
+			}
+		}
+		if err != nil || len(all) != adds+1 {
+			t.Errorf("%d records, want %d: %v", len(all), adds+1, err)
 		}
 	})
 }

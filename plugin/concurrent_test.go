@@ -43,14 +43,13 @@ func TestDelsAtOnceDoNotEscalate(t *testing.T) {
 				}
 			})
 		}
-		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		waitFor(t, "DELs wait for the lock", dels, func() int {
 			locks, err := os.ReadFile("/proc/locks")
-			if n := bytes.Count(locks, []byte("-> FLOCK")); err == nil && n >= dels {
-				break
-			} else if time.Now().After(end) {
-				t.Fatalf("%d of %d DELs wait: %v", n, dels, err)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			return bytes.Count(locks, []byte("-> FLOCK"))
+		})
 		s.Unlock()
 		wg.Wait()
 		if diff := testnode.Diff(before, view(t)); diff != "" {
@@ -209,6 +208,31 @@ func recorded(t *testing.T) (r *attachment.Record) {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// openRecords are those that can be decoded; the error names the others.
+func openRecords(t *testing.T) (all []*attachment.Record, bad error) {
+	t.Helper()
+	err := journal.At(journal.DefaultPath).ViewWithin(t.Context(), time.Minute, func(tx *journal.Tx) error {
+		bad = tx.Each(func(r *attachment.Record) error { all = append(all, r); return nil })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, bad
+}
+
+// waitFor asks until there are so many.
+func waitFor(t *testing.T, what string, want int, count func() int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if n := count(); n >= want {
+			return
+		} else if time.Now().After(end) {
+			t.Fatalf("%d of %d %s", n, want, what)
+		}
+	}
 }
 
 func view(t *testing.T) testnode.Snapshot {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/testnode"
@@ -30,17 +29,14 @@ func TestGCBesideADamagedRecord(t *testing.T) {
 		if !ok || !strings.Contains(log, "n/0/eth0") {
 			t.Errorf("%v, log %q", ok, log)
 		}
-		var states []string
-		_ = journal.At(journal.DefaultPath).ViewWithin(t.Context(), time.Minute, func(tx *journal.Tx) error {
-			return tx.Each(func(r *attachment.Record) error { states = append(states, string(r.State)); return nil })
-		})
-		for _, s := range states {
-			if s != string(attachment.Owed) {
-				t.Errorf("the others are %v", states)
+		others, _ := openRecords(t)
+		for _, r := range others {
+			if r.State != attachment.Owed {
+				t.Errorf("%s is %s", r.Key, r.State)
 			}
 		}
-		if len(states) != 3 {
-			t.Errorf("the others are %v, want three", states)
+		if len(others) != 3 {
+			t.Errorf("%d others, want three", len(others))
 		}
 	})
 }
@@ -60,16 +56,14 @@ func TestGCLetsOthersIn(t *testing.T) {
 			}
 		}()
 		left := func() (n int) {
-			err := journal.At(journal.DefaultPath).ViewWithin(t.Context(), time.Minute, func(tx *journal.Tx) error {
-				return tx.Each(func(r *attachment.Record) error {
-					if r.State == attachment.Attached {
-						n++
-					}
-					return nil
-				})
-			})
+			all, err := openRecords(t)
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, r := range all {
+				if r.State == attachment.Attached {
+					n++
+				}
 			}
 			return n
 		}

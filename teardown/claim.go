@@ -2,7 +2,6 @@ package teardown
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
@@ -12,13 +11,8 @@ import (
 // pod's primary and its backstop ADD only a host route over a strange link tells of it or, where a rule goes by the
 // link's name alone, that link. The verdict is empty when the kernel's word is that there is none.
 func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []Other) (Verdict, string) {
-	byAddress := false
-	for _, text := range []string{rule.Src, rule.Dst} {
-		ip, err := netip.ParseAddr(text)
-		if err != nil {
-			continue
-		}
-		byAddress = true
+	addresses := rule.Addresses()
+	for _, ip := range addresses {
 		if err := s.NoRoute[ip]; err != nil {
 			return Unknown, err.Error()
 		}
@@ -34,7 +28,7 @@ func kernelClaim(r *attachment.Record, rule attachment.Rule, s Sight, others []O
 			return Claimed, fmt.Sprintf("by the kernel's word: %s leaves over link %d, which no record owns", ip, rt.Oif)
 		}
 	}
-	if byAddress {
+	if len(addresses) > 0 {
 		return "", ""
 	}
 	for _, name := range []string{rule.IifName, rule.OifName} {

@@ -17,7 +17,7 @@ func Newcomer(r, earlier *attachment.Record, others []Other) (found []attachment
 	// One of another boot has nothing in this kernel, and of one that is owed all but what was claimed is gone: what looks like theirs
 	// nobody would remove for them.
 	others = slices.DeleteFunc(slices.Clone(others), func(o Other) bool {
-		return !o.Record.SameNode(r.Node) || (o.Record.State == attachment.Owed && !o.Record.Claimed)
+		return !o.Record.SameNode(r.Node) || o.Record.Clean()
 	})
 	held := func(x attachment.Resource) bool {
 		return slices.ContainsFunc(others, func(o Other) bool { return o.Record.Holds(x) })

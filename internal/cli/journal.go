@@ -179,8 +179,6 @@ func (a *app) rebuildIndex(ctx context.Context, j *journal.Journal, _ []string) 
 	if err != nil {
 		return err
 	}
-	if bad != nil {
-		fmt.Fprintf(a.stderr, "backstopctl: some records cannot be read: %v\n", bad)
-	}
+	a.unread(bad)
 	return a.print(map[string]int{"records": n}, func(w io.Writer) { fmt.Fprintf(w, "indexes of %d records made anew\n", n) })
 }

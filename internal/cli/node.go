@@ -89,10 +89,15 @@ func (a *app) records(ctx context.Context, j *journal.Journal, want func(*attach
 		})
 		return nil
 	})
+	a.unread(bad)
+	return out, err
+}
+
+// unread tells which records could not be decoded: they keep nobody from the others.
+func (a *app) unread(bad error) {
 	if bad != nil {
 		fmt.Fprintf(a.stderr, "backstopctl: some records cannot be read: %v\n", bad)
 	}
-	return out, err
 }
 
 func everything(*attachment.Record) bool { return true }

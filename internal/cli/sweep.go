@@ -74,9 +74,7 @@ func (a *app) planSweep(ctx context.Context, env *reconcile.Env, j *journal.Jour
 			}
 			return nil
 		})
-		if bad != nil {
-			fmt.Fprintf(a.stderr, "backstopctl: some records cannot be read: %v\n", bad)
-		}
+		a.unread(bad)
 		return nil
 	})
 	return out, err

@@ -15,10 +15,7 @@ func (e *Env) Enter(tx *journal.Tx) error {
 		return err
 	}
 	err := tx.TakeIn(func(r *attachment.Record, waits bool) error {
-		if waits && r.Key != e.Call && !e.plain(tx, r) {
-			return journal.ErrLater
-		}
-		_, err := e.Place(tx, r)
+		_, err := e.place(tx, r, waits && r.Key != e.Call)
 		return err
 	})
 	if err != nil {
@@ -27,21 +24,20 @@ func (e *Env) Enter(tx *journal.Tx) error {
 	return nil
 }
 
-// plain reports whether a record has nothing to do with any other, so that anybody of this node can place it.
-func (e *Env) plain(tx *journal.Tx, r *attachment.Record) bool {
-	old, err := tx.Get(r.Key)
-	if err != nil || old != nil || !r.SameNode(e.Node) {
-		return false
-	}
-	others, err := e.SharingAddress(tx, r)
-	return err == nil && len(others) == 0
-}
-
 // Place stores the record in place of an older one of the same key, and tells
 // which dead records have what may misroute it.
 func (e *Env) Place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.Key, err error) {
+	return e.place(tx, rec, false)
+}
+
+// place is Place. A record that is placed for a process which waits has to have nothing to do with any other, so that
+// anybody of this node can do it: else that process does (ErrLater).
+func (e *Env) place(tx *journal.Tx, rec *attachment.Record, forOther bool) (heal []attachment.Key, err error) {
 	now := e.Now()
 	old, err := tx.Get(rec.Key)
+	if forOther && (err != nil || old != nil || !rec.SameNode(e.Node)) {
+		return nil, journal.ErrLater
+	}
 	if err != nil {
 		e.log(rec.Key, "record").WithError(err).Warn("an older record of this attachment cannot be read and is replaced")
 	} else if old != nil {
@@ -54,6 +50,9 @@ func (e *Env) Place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.K
 		}
 	}
 	others, err := e.SharingAddress(tx, rec)
+	if forOther && (err != nil || len(others) > 0) {
+		return nil, journal.ErrLater
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +78,7 @@ func (e *Env) Place(tx *journal.Tx, rec *attachment.Record) (heal []attachment.K
 // mayMisroute reports whether a dead record can have left something that stands in a newcomer's way, and that
 // backstop may remove.
 func mayMisroute(r *attachment.Record) bool {
-	switch {
-	case teardown.Mode(r.Settings.Teardown) == teardown.Never:
-		return false
-	case r.State == attachment.Owed:
-		return r.Claimed // others are clean already
-	}
-	return true
+	return !recordOnly(r) && !r.Clean()
 }
 
 // supersede keeps what an older ADD of the same key left in the node and the newer one does
@@ -101,9 +94,7 @@ func (e *Env) supersede(tx *journal.Tx, rec, old *attachment.Record) error {
 	}
 	sight := teardown.Observe(e.Kernel, old)
 	for i, x := range old.Resources {
-		held := slices.ContainsFunc(others, func(o teardown.Other) bool {
-			return o.Record.Holds(x) && (o.Record.State != attachment.Owed || o.Record.Claimed) // other owed ones are clean
-		})
+		held := slices.ContainsFunc(others, func(o teardown.Other) bool { return o.Record.Holds(x) && !o.Record.Clean() })
 		if x.Share == attachment.Own && !rec.Holds(x) && !held && !sight.Resources[i].Gone() {
 			x.Superseded = true
 			rec.Resources = append(rec.Resources, x)

@@ -27,12 +27,7 @@ type Env struct {
 const retry = 30 * time.Second
 
 // after is a due time from now on.
-func (e *Env) after(d time.Duration) attachment.Moment {
-	m := e.Now()
-	m.BootTime += d
-	m.Wall = m.Wall.Add(d)
-	return m
-}
+func (e *Env) after(d time.Duration) attachment.Moment { return e.Now().Add(d) }
 
 // Now reads the clocks again: a wait for the lock may have taken its time.
 func (e *Env) Now() attachment.Moment {

@@ -139,7 +139,7 @@ func (e *Env) SweepDead(s *journal.Session) error {
 // Collectable reports whether backstop may remove what an attachment left: it is dead, and no plugin of the list can still be at
 // work on its DEL. That is over when the grace is, or when the runtime's cache entry, which was there at the DEL, is gone.
 func (e *Env) Collectable(r *attachment.Record) bool {
-	if teardown.Mode(r.Settings.Teardown) == teardown.Never || e.Life(r.Claim()) != attachment.Dead {
+	if recordOnly(r) || e.Life(r.Claim()) != attachment.Dead {
 		return false
 	}
 	if r.Spared {
@@ -189,7 +189,7 @@ func (e *Env) PlanSweep(rec *attachment.Record, others []teardown.Other) Swept {
 	if s.Action == teardown.Examine {
 		s.Plan = e.Plan(rec, others)
 	}
-	if teardown.Mode(rec.Settings.Teardown) == teardown.Never {
+	if recordOnly(rec) {
 		s.Plan.Leave(`teardown is "never"`)
 		return s
 	}
@@ -221,14 +221,13 @@ func (e *Env) lightly(r *attachment.Record, a teardown.SweepAction) error {
 		r.Note(now, "no DEL came and it is dead: its grace begins")
 		e.log(r.Key, "sweep").Info("dead without any DEL, its grace begins")
 	case teardown.Forget:
-		never := teardown.Mode(r.Settings.Teardown) == teardown.Never
-		if !never {
+		if !recordOnly(r) {
 			if err := e.Release(r); err != nil {
 				return err
 			}
 		}
 		to := attachment.Owed
-		if never || r.Released || teardown.Acknowledged(r, cacheEntryThere(r)) {
+		if recordOnly(r) || r.Released || teardown.Acknowledged(r, cacheEntryThere(r)) {
 			to = attachment.Closed
 		}
 		if err := journal.Move(r, to); err != nil {
@@ -251,7 +250,7 @@ func (e *Env) examine(s *journal.Session, rec *attachment.Record) (teardown.Plan
 	if rec.State == attachment.Attached {
 		why = "it died without any DEL"
 	}
-	if teardown.Mode(rec.Settings.Teardown) == teardown.Never {
+	if recordOnly(rec) {
 		return e.closeUntouched(s, rec)
 	}
 	torn, err := e.TearDown(s, Job{Why: why, Release: true, Spare: true, Settle: e.SettleDead}, rec.Key)
@@ -260,6 +259,11 @@ func (e *Env) examine(s *journal.Session, rec *attachment.Record) (teardown.Plan
 	}
 	*rec = *torn[0].Record
 	return torn[0].Outcome.Plan, errors.Join(err, torn[0].Outcome.Err)
+}
+
+// recordOnly reports whether an attachment's configuration has teardown "never".
+func recordOnly(r *attachment.Record) bool {
+	return teardown.Mode(r.Settings.Teardown) == teardown.Never
 }
 
 func (e *Env) closeUntouched(s *journal.Session, rec *attachment.Record) (plan teardown.Plan, err error) {
@@ -290,9 +294,7 @@ func (e *Env) DueIn(r *attachment.Record) attachment.Moment {
 		return e.after(r.Settings.Grace)
 	case attachment.Tearing:
 		if r.Spared {
-			due := r.Del.First
-			due.BootTime, due.Wall = due.BootTime+r.Settings.Grace, due.Wall.Add(r.Settings.Grace)
-			return due
+			return r.Del.First.Add(r.Settings.Grace)
 		}
 		return e.after(retry)
 	}

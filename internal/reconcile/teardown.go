@@ -158,17 +158,11 @@ func (e *Env) settle(rec *attachment.Record, out teardown.Outcome, settle Settle
 		rec.Note(now, "removed %s", x)
 	}
 	err := out.Err
-	if rec.Spared = err == nil && out.Plan.Spares(); rec.Spared {
+	rec.Spared = err == nil && out.Plan.Spares()
+	if left := leftTo(out.Plan); err == nil && left != "" {
 		rec.LastError, rec.Due = "", e.DueIn(rec)
-		rec.Note(now, "further interfaces are left to the plugins that are called next: looked at again")
-		e.log(rec.Key, "teardown").Info("further interfaces are left to the plugins that are called next, a sweep looks again")
-		return
-	}
-	if err == nil && out.Plan.Unsettled() {
-		// Whoever's ADD is under way will claim it or not: until that is known the record is needed.
-		rec.LastError, rec.Due = "", e.DueIn(rec)
-		rec.Note(now, "something is left to an attachment that is not recorded: looked at again")
-		e.log(rec.Key, "teardown").Info("something is left to an attachment that is not recorded, a sweep looks again")
+		rec.Note(now, "%s: looked at again", left)
+		e.log(rec.Key, "teardown").Info(left + ", a sweep looks again")
 		return
 	}
 	if err == nil {
@@ -184,6 +178,18 @@ func (e *Env) settle(rec *attachment.Record, out teardown.Outcome, settle Settle
 	}
 	rec.LastError = ""
 	rec.Note(now, "torn down, now %s", rec.State)
+}
+
+// leftTo says to whom a plan without errors left something for now: the teardown has not ended with that, and the record
+// is needed.
+func leftTo(p teardown.Plan) string {
+	switch {
+	case p.Spares():
+		return "further interfaces are left to the plugins that are called next"
+	case p.Unsettled(): // whoever's ADD is under way will claim it or not
+		return "something is left to an attachment that is not recorded"
+	}
+	return ""
 }
 
 // SettleDead is the Settle of an attachment that is dead: closed when the primary
