@@ -1016,6 +1016,16 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment3(in *jlexer.Le
 				}
 				easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment14(in, out.Reservation)
 			}
+		case "netfilter":
+			if in.IsNull() {
+				in.Skip()
+				out.Netfilter = nil
+			} else {
+				if out.Netfilter == nil {
+					out.Netfilter = new(Netfilter)
+				}
+				easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment15(in, out.Netfilter)
+			}
 		case "superseded":
 			if in.IsNull() {
 				in.Skip()
@@ -1076,10 +1086,111 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment3(out *jwriter.
 		out.RawString(prefix)
 		easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment14(out, *in.Reservation)
 	}
+	if in.Netfilter != nil {
+		const prefix string = ",\"netfilter\":"
+		out.RawString(prefix)
+		easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment15(out, *in.Netfilter)
+	}
 	if in.Superseded {
 		const prefix string = ",\"superseded\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Superseded))
+	}
+	out.RawByte('}')
+}
+func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment15(in *jlexer.Lexer, out *Netfilter) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "family":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Family = string(in.String())
+			}
+		case "table":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Table = string(in.String())
+			}
+		case "chain":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Chain = string(in.String())
+			}
+		case "handle":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Handle = uint64(in.Uint64())
+			}
+		case "jump":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Jump = string(in.String())
+			}
+		case "comment":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Comment = string(in.String())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment15(out *jwriter.Writer, in Netfilter) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"family\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.Family))
+	}
+	{
+		const prefix string = ",\"table\":"
+		out.RawString(prefix)
+		out.String(string(in.Table))
+	}
+	{
+		const prefix string = ",\"chain\":"
+		out.RawString(prefix)
+		out.String(string(in.Chain))
+	}
+	if in.Handle != 0 {
+		const prefix string = ",\"handle\":"
+		out.RawString(prefix)
+		out.Uint64(uint64(in.Handle))
+	}
+	if in.Jump != "" {
+		const prefix string = ",\"jump\":"
+		out.RawString(prefix)
+		out.String(string(in.Jump))
+	}
+	if in.Comment != "" {
+		const prefix string = ",\"comment\":"
+		out.RawString(prefix)
+		out.String(string(in.Comment))
 	}
 	out.RawByte('}')
 }
@@ -1832,7 +1943,7 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment1(out *jwriter.
 	}
 	out.RawByte('}')
 }
-func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment15(in *jlexer.Lexer, out *Claim) {
+func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment16(in *jlexer.Lexer, out *Claim) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -1925,7 +2036,7 @@ func easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment15(in *jlexer.L
 		in.Consumed()
 	}
 }
-func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment15(out *jwriter.Writer, in Claim) {
+func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment16(out *jwriter.Writer, in Claim) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -1993,10 +2104,10 @@ func easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment15(out *jwriter
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Claim) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment15(w, v)
+	easyjsonD500f99bEncodeGithubComBackstopCniBackstopAttachment16(w, v)
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Claim) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment15(l, v)
+	easyjsonD500f99bDecodeGithubComBackstopCniBackstopAttachment16(l, v)
 }

@@ -31,6 +31,8 @@ const (
 	KindAddress   Kind = "address" // pod side only: addresses go with their link
 	// KindReservation is what an IPAM plugin holds. It is read when it is to be released, never recorded.
 	KindReservation Kind = "reservation"
+	// KindNetfilter is what plugins put into nftables. It is found by the container's name, never recorded.
+	KindNetfilter Kind = "netfilter"
 )
 
 // Share says whom a resource serves.
@@ -53,6 +55,7 @@ type Resource struct {
 	Address *Address   `json:"address,omitempty"`
 	// Reservation is the file that holds an address for host-local.
 	Reservation *Reservation `json:"reservation,omitempty"`
+	Netfilter   *Netfilter   `json:"netfilter,omitempty"`
 	// Superseded marks a resource of an earlier ADD of the same key that the
 	// newer ADD did not find among its own.
 	Superseded bool `json:"superseded,omitempty"`
@@ -73,6 +76,8 @@ func (r Resource) String() string {
 		return "address " + r.Address.String()
 	case r.Reservation != nil:
 		return "reservation " + r.Reservation.String()
+	case r.Netfilter != nil:
+		return "netfilter " + r.Netfilter.String()
 	}
 	return string(r.Kind) + " (empty)"
 }

@@ -24,6 +24,7 @@ func TestImportsAreFew(t *testing.T) {
 			"github.com/containernetworking/cni/libcni", "github.com/containernetworking/cni/pkg/invoke",
 			"github.com/containernetworking/plugins", "sigs.k8s.io/", "k8s.io/", "text/template", "html/",
 			"github.com/backstop-cni/backstop/internal/cli", "github.com/backstop-cni/backstop/internal/replay",
+			"github.com/backstop-cni/backstop/internal/netfilter", "github.com/google/nftables", "github.com/mdlayher/",
 		} {
 			if strings.HasPrefix(d, banned) {
 				t.Errorf("the plugin imports %s", d)
