@@ -30,6 +30,8 @@ type listOptions struct {
 	host     string   // the host veth's name
 	device   string   // of macvlan and host-device, a link of the node
 	masq     string   // iptables, nftables: the primary masquerades that way
+	portmap  string   // iptables, nftables: portmap's backend
+	spoof    bool     // bridge checks the pod's MAC
 	chain    []string // plugins between the primary and backstop
 	wait     string   // how long a DEL waits for the daemon
 	release  bool     // backstop has the ipam key
@@ -77,6 +79,10 @@ func (o *listOptions) set(key, value string) (err error) {
 		o.device = value
 	case "masq":
 		o.masq = value
+	case "portmap":
+		o.portmap = value
+	case "spoof":
+		o.spoof, err = yes(value)
 	case "chain":
 		if value != "" {
 			o.chain = strings.Split(value, ",")
@@ -104,7 +110,7 @@ func yes(value string) (bool, error) {
 func (o *listOptions) list(name string) map[string]any {
 	plugins := []any{o.first()}
 	for _, plugin := range o.chain {
-		plugins = append(plugins, chained(plugin))
+		plugins = append(plugins, o.chained(plugin))
 	}
 	backstop := map[string]any{"type": "backstop"}
 	if o.probe {
@@ -130,6 +136,9 @@ func (o *listOptions) first() map[string]any {
 	case "bridge":
 		reference["bridge"] = "cni0"
 		reference["isGateway"] = true
+		if o.spoof {
+			reference["macspoofchk"] = true
+		}
 	case "macvlan":
 		reference["master"] = o.device
 	case "host-device":
@@ -187,11 +196,14 @@ func onlyAddress(address string) map[string]any {
 
 // chained is the entry of a plugin between primary and backstop, with something to do; what a runtime asks of
 // portmap and bandwidth comes in CAP_ARGS.
-func chained(plugin string) map[string]any {
+func (o *listOptions) chained(plugin string) map[string]any {
 	entry := map[string]any{"type": plugin}
 	switch plugin {
 	case "portmap":
 		entry["capabilities"] = map[string]bool{"portMappings": true}
+		if o.portmap != "" {
+			entry["backend"] = o.portmap
+		}
 	case "bandwidth":
 		entry["capabilities"] = map[string]bool{"bandwidth": true}
 	case "tuning":

@@ -21,10 +21,11 @@ func (a *app) gc() *cobra.Command {
 	var runtimeCache bool
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "release addresses that dead pods still hold",
+		Short: "release addresses and remove netfilter chains that dead pods still hold",
 		Long: `Release the host-local reservations of attachments that are dead, of every network
-whose backstop entry has an "ipam" key. Dead is what is recorded and whose netns and host link are gone or, without a record, whose
-netns in the runtime's cache entry is gone. What nobody knows is listed as unknown and left alone.
+whose backstop entry has an "ipam" key, and remove the netfilter chains and rules that plugins made for such containers alone. Dead is
+what is recorded and whose netns and host link are gone or, without a record, whose netns in the runtime's cache entry is
+gone. What nobody knows is listed as unknown and left alone.
 
 With --runtime-cache the entries of dead attachments in the runtime's result cache go, too, where no record needs them.
 
@@ -46,46 +47,56 @@ func (a *app) runGC(ctx context.Context, runtimeCache bool) error {
 	if err != nil {
 		return err
 	}
-	dead := slices.ContainsFunc(planned, func(it garbage.Item) bool { return it.Life == attachment.Dead })
+	nft, err := a.chains(env, garbage.Ends{})
+	if err != nil {
+		return err
+	}
+	defer nft.close()
+	nft.unrecorded = true
+	// Netfilter that cannot be read keeps no address from being released.
+	rules, nerr := nft.plan(ctx, j)
+	nft.only = slices.DeleteFunc(append([]garbage.Item{}, rules...), func(it garbage.Item) bool { return it.Life == attachment.Live })
+	planned = append(planned, nft.only...)
 	if a.dryRun || !a.yes {
-		if err := a.printGarbage(planned, "would remove"); err != nil || a.dryRun || !dead {
-			return err
+		if err := a.printGarbage(planned, "would remove"); err != nil || a.dryRun || !slices.ContainsFunc(planned, dead) {
+			return errors.Join(err, nerr)
 		}
 	}
 	if err := a.confirm("Remove what is dead?"); err != nil {
 		return err
 	}
-	// An answer takes its time: only what was dead then and is dead still.
+	gone, err := a.collect(ctx, env, j, planned, runtimeCache)
+	chains, cerr := nft.remove(ctx, j)
+	left := slices.DeleteFunc(slices.Clone(nft.only), dead)
+	return errors.Join(err, nerr, cerr, a.printGarbage(slices.Concat(gone, chains, left), "removed"))
+}
+
+// collect removes the files of a plan. An answer takes its time: only what was dead then and is dead still.
+func (a *app) collect(ctx context.Context, env *reconcile.Env, j *journal.Journal, planned []garbage.Item, runtimeCache bool) ([]garbage.Item, error) {
 	finder, stores, items, err := a.garbage(ctx, env, j, runtimeCache)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items = slices.DeleteFunc(items, func(it garbage.Item) bool {
-		return !slices.ContainsFunc(planned, func(p garbage.Item) bool { return p.File == it.File && p.Life == it.Life })
+		return !slices.ContainsFunc(planned, func(p garbage.Item) bool { return p.Netfilter == nil && p.File == it.File && p.Life == it.Life })
 	})
 	var errs []error
 	for _, it := range items {
-		if it.Life == attachment.Dead {
+		if dead(it) {
 			errs = append(errs, finder.Remove(stores, it))
 		}
 	}
-	return errors.Join(append(errs, a.printGarbage(items, "removed"))...)
+	return items, errors.Join(errs...)
 }
 
 // garbage finds it, in every place that the records and the conflists name.
 func (a *app) garbage(ctx context.Context, env *reconcile.Env, j *journal.Journal, runtimeCache bool) (f *garbage.Finder, stores []garbage.Store, items []garbage.Item, err error) {
-	stores, caches, err := a.configured()
-	if err != nil {
-		return nil, nil, nil, err
-	}
 	err = a.view(ctx, j, func(tx *journal.Tx) error {
-		err := tx.Each(func(r *attachment.Record) error {
-			stores, caches = place(stores, caches, r.Network, r.Settings)
-			return nil
-		})
-		var unread error
-		f, unread = garbage.NewFinder(env, tx, caches)
-		if err := errors.Join(err, unread); err != nil {
+		var caches []string
+		if stores, caches, err = a.places(tx); err != nil {
+			return err
+		}
+		if f, err = garbage.NewFinder(env, tx, caches); err != nil {
 			fmt.Fprintf(a.stderr, "backstopctl: not everything could be read: %v\n", err)
 		}
 		if items, err = f.Reservations(stores); err != nil {
@@ -97,6 +108,17 @@ func (a *app) garbage(ctx context.Context, env *reconcile.Env, j *journal.Journa
 		return nil
 	})
 	return f, stores, items, err
+}
+
+// places gives those that the conflists and the open records name.
+func (a *app) places(tx *journal.Tx) (stores []garbage.Store, caches []string, err error) {
+	stores, caches, err = a.configured()
+	// A record that cannot be read names none; the finder tells of it.
+	_ = tx.Each(func(r *attachment.Record) error {
+		stores, caches = place(stores, caches, r.Network, r.Settings)
+		return nil
+	})
+	return stores, caches, err
 }
 
 // configured gives the places that the conflists' backstop entries name.
@@ -143,7 +165,7 @@ func (a *app) printGarbage(items []garbage.Item, done string) error {
 			if it.Life != attachment.Dead {
 				what = "left"
 			}
-			fmt.Fprintf(w, "%s %s of %s (%s: %s)\n", what, it.File, it.Key, it.Life, it.Why)
+			fmt.Fprintf(w, "%s %s of %s (%s: %s)\n", what, it.What(), it.Key, it.Life, it.Why)
 		}
 	})
 }

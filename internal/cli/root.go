@@ -48,6 +48,7 @@ type app struct {
 	lockWait    time.Duration
 	yes         bool
 	dryRun      bool
+	toldLegacy  bool
 }
 
 // Run serves one command line and gives the exit code.

@@ -108,8 +108,12 @@ type stepRow struct {
 
 func planned(p teardown.Plan) planRow {
 	o := planRow{Key: p.Key, Notes: p.Notes, Steps: []stepRow{}}
-	for _, s := range p.Steps {
+	o.add(p.Steps...)
+	return o
+}
+
+func (o *planRow) add(steps ...teardown.Step) {
+	for _, s := range steps {
 		o.Steps = append(o.Steps, stepRow{s.Verdict, s.Resource.String(), s.Why})
 	}
-	return o
 }

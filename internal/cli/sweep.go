@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -17,7 +18,8 @@ func (a *app) sweep() *cobra.Command {
 		Use:   "sweep",
 		Short: "remove what primaries left of attachments whose grace is over",
 		Long: `Look at every record: after the grace, what the primary's DEL should have
-removed and did not is removed, attachments that died without any DEL likewise. Live attachments are left alone.
+removed and did not is removed, attachments that died without any DEL likewise. So are the netfilter chains and
+rules that plugins made for containers of which everything that is recorded is dead. Live attachments are left alone.
 
 ` + exitHelpLines,
 		Args: exact(cobra.NoArgs),
@@ -37,8 +39,10 @@ func (a *app) runSweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Netfilter that cannot be read keeps nothing else from being swept.
+		plans, nerr := a.planChains(ctx, env, j, plans)
 		if err := a.printSwept(plans); err != nil || a.dryRun || len(plans) == 0 {
-			return err
+			return errors.Join(err, nerr)
 		}
 	}
 	if err := a.confirm("Sweep?"); err != nil {
@@ -50,6 +54,8 @@ func (a *app) runSweep(ctx context.Context) error {
 			swept = append(swept, s)
 		}
 	})
+	swept, nerr := a.sweepChains(ctx, env, j, swept)
+	err = errors.Join(err, nerr)
 	if perr := a.printSwept(swept); err == nil {
 		err = perr
 	}
@@ -102,7 +108,7 @@ func (a *app) printSwept(swept []reconcile.Swept) error {
 		}
 		for i, r := range rows {
 			fmt.Fprintf(w, "%s: %s, %s\n", r.Key, r.Action, r.State)
-			if r.Action == teardown.Examine {
+			if r.Action == teardown.Examine || r.Action == onlyChains {
 				for _, st := range swept[i].Plan.Steps {
 					fmt.Fprintf(w, "  %s\n", st)
 				}

@@ -78,7 +78,16 @@ func (a *app) tearDown(ctx context.Context, args []string, want func(*attachment
 func (a *app) showPlans(ctx context.Context, env *reconcile.Env, j *journal.Journal, records []*attachment.Record) error {
 	plans := []planRow{}
 	var texts []string
-	err := a.view(ctx, j, func(tx *journal.Tx) error {
+	nft, err := a.chainsOf(env, records)
+	if err != nil {
+		return err
+	}
+	defer nft.close()
+	err = a.view(ctx, j, func(tx *journal.Tx) error {
+		rules, err := nft.find(tx)
+		if err != nil {
+			fmt.Fprintf(a.stderr, "backstopctl: netfilter is not in this plan: %v\n", err)
+		}
 		for _, r := range records {
 			others, err := env.Sharing(tx, r)
 			if err != nil {
@@ -89,6 +98,7 @@ func (a *app) showPlans(ctx context.Context, env *reconcile.Env, j *journal.Jour
 			})
 			p := env.Plan(r, others)
 			reconcile.PlanRelease(r, &p)
+			p.Steps = append(p.Steps, stepsOf(r.Key, rules)...)
 			if env.Life(r.Claim()) == attachment.Live {
 				p.Notes = append(p.Notes, "this attachment is live: its pod loses its network")
 			}
@@ -128,14 +138,17 @@ func (a *app) carryOut(ctx context.Context, env *reconcile.Env, j *journal.Journ
 			done = append(done, p)
 		}
 	}
-	err := a.print(done, func(w io.Writer) {
+	err := a.tearDownChains(ctx, env, j, records, done)
+	if perr := a.print(done, func(w io.Writer) {
 		for _, p := range done {
 			fmt.Fprintf(w, "%s: %d removed, now %s\n", p.Key, count(p.Steps, teardown.Delete), p.State)
 			if p.Error != "" {
 				fmt.Fprintf(w, "  not finished: %s\n", p.Error)
 			}
 		}
-	})
+	}); err == nil {
+		err = perr
+	}
 	if err == nil && left > 0 {
 		err = errLeft
 	}

@@ -1,5 +1,5 @@
-// Package garbage finds what lost DELs leave outside the kernel: host-local
-// reservations and entries of the runtime's result cache of attachments that are dead.
+// Package garbage finds what lost DELs leave and no record holds: host-local reservations, entries of the runtime's
+// result cache, and what plugins put into netfilter, of attachments that are dead.
 package garbage
 
 import (
@@ -10,21 +10,34 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/kernel"
+	"github.com/backstop-cni/backstop/internal/netfilter"
 	"github.com/backstop-cni/backstop/internal/reconcile"
 	"github.com/backstop-cni/backstop/journal"
+	"github.com/backstop-cni/backstop/teardown"
 )
 
-// Item is one file that belongs to an attachment, and whether that is live.
+// Item is one thing that belongs to an attachment, and whether that is live.
 type Item struct {
 	Key  attachment.Key  `json:"attachment"`
 	Life attachment.Life `json:"life"`
 	Why  string          `json:"why"`
-	File string          `json:"file"`
-	// Reservation is set for reservations, nil for cache entries.
+	File string          `json:"file,omitempty"`
+	// Reservation is set for reservations, Netfilter for what is in the kernel's netfilter; neither for cache entries.
 	Reservation *attachment.Reservation `json:"reservation,omitempty"`
+	Netfilter   *attachment.Netfilter   `json:"netfilter,omitempty"`
+	piece       netfilter.Piece
+}
+
+// What names the thing.
+func (it Item) What() string {
+	if it.Netfilter != nil {
+		return attachment.Resource{Kind: attachment.KindNetfilter, Netfilter: it.Netfilter}.String()
+	}
+	return it.File
 }
 
 // Finder looks around. Only what is provably dead is ever garbage: without a
@@ -32,7 +45,11 @@ type Item struct {
 type Finder struct {
 	env     *reconcile.Env
 	records map[owner]recorded
+	past    map[owner]recorded // closed in this boot and here, the latest of each, with the addresses of all
 	cache   map[owner]entry
+	noCache error // what of the caches could not be read
+	// containers are the interfaces that are known of each, once they were asked for.
+	containers map[string][]owner
 	// samePaths says that a netns path means here what it meant to the runtime.
 	samePaths bool
 }
@@ -41,8 +58,22 @@ type owner struct{ network, container, ifName string }
 
 // recorded is what is used of a record.
 type recorded struct {
-	claim attachment.Claim
-	ips   []netip.Addr
+	claim     attachment.Claim
+	ips       []netip.Addr
+	sameNode  bool
+	never     bool // teardown is "never"
+	grace     time.Duration
+	lastDel   *attachment.Moment
+	deadSince *attachment.Moment
+}
+
+func (f *Finder) recorded(r *attachment.Record) recorded {
+	out := recorded{claim: r.Claim(), ips: r.Addresses(), sameNode: r.SameNode(f.env.Node), never: teardown.Mode(r.Settings.Teardown) == teardown.Never,
+		grace: r.Settings.Grace, deadSince: r.DeadSince}
+	if r.Del != nil {
+		out.lastDel = &r.Del.Last
+	}
+	return out
 }
 
 // entry is what is used of libcni's cache entry (libcni/api.go, cachedInfo).
@@ -56,17 +87,33 @@ type entry struct {
 
 // NewFinder reads the open records and the runtime's caches.
 func NewFinder(env *reconcile.Env, tx *journal.Tx, cacheDirs []string) (*Finder, error) {
-	f := &Finder{env: env, records: map[owner]recorded{}, cache: map[owner]entry{}, samePaths: kernel.WithFirstProcess(env.Node.Mount)}
+	f := &Finder{env: env, records: map[owner]recorded{}, past: map[owner]recorded{}, cache: map[owner]entry{}, samePaths: kernel.WithFirstProcess(env.Node.Mount)}
 	err := tx.Each(func(r *attachment.Record) error {
-		f.records[owner{r.Network, r.ContainerID, r.IfName}] = recorded{r.Claim(), r.Addresses()}
+		f.records[owner{r.Network, r.ContainerID, r.IfName}] = f.recorded(r)
 		f.sawRuntime(r)
 		return nil
 	})
-	_ = tx.History(func(r *attachment.Record) error { f.sawRuntime(r); return nil }) // one that is damaged tells nothing
+	_ = tx.History(func(r *attachment.Record) error { f.sawPast(r); return nil }) // one that is damaged tells nothing
 	for _, d := range cacheDirs {
-		err = errors.Join(err, f.readCache(filepath.Join(d, "results")))
+		f.noCache = errors.Join(f.noCache, f.readCache(filepath.Join(d, "results")))
 	}
-	return f, err
+	return f, errors.Join(err, f.noCache)
+}
+
+// sawPast learns from a closed record. The latest come first.
+func (f *Finder) sawPast(r *attachment.Record) {
+	f.sawRuntime(r)
+	if !r.SameNode(f.env.Node) {
+		return
+	}
+	o := owner{r.Network, r.ContainerID, r.IfName}
+	past, there := f.past[o]
+	if !there {
+		past = f.recorded(r)
+	} else {
+		past.ips = append(past.ips, r.Addresses()...)
+	}
+	f.past[o] = past
 }
 
 // sawRuntime learns from a record where the runtime is that called the plugin: its paths mean the same here if it is
