@@ -63,7 +63,7 @@ func (e *Env) place(tx *journal.Tx, rec *attachment.Record, forOther bool) (heal
 		rec.Note(now, "found and not claimed: %s", x)
 	}
 	for _, o := range others {
-		if o.Life == attachment.Dead {
+		if o.Life == attachment.Dead || released(o.Record) {
 			if mayMisroute(o.Record) {
 				heal = append(heal, o.Record.Key)
 			}
@@ -73,6 +73,12 @@ func (e *Env) place(tx *journal.Tx, rec *attachment.Record, forOther bool) (heal
 		e.log(rec.Key, "record").WithField("cause", o.Record.Key.String()).Warnf("shares an address or a link's name with another attachment (%s)", o.Life)
 	}
 	return heal, tx.Put(rec)
+}
+
+// released reports whether an attachment's address was given back, although its netns is still there: runtimes remove
+// that only after the DEL, and the next pod may have the address by then.
+func released(r *attachment.Record) bool {
+	return r.State == attachment.Deferred && teardown.Acknowledged(r, cacheEntryThere(r))
 }
 
 // mayMisroute reports whether a dead record can have left something that stands in a newcomer's way, and that
