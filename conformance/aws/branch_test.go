@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,30 +19,40 @@ import (
 // umlEnv says that the process is the guest's.
 const umlEnv = "BACKSTOP_AWS_UML"
 
-var sg = pod{"a", "sg"}
+var (
+	sg = pod{"a", "sg"}
+	// later is a pod that gets the branch ENI's id, with another address.
+	later = pod{"b", "sg-later"}
+)
 
 // branches are the situations of pods with a branch ENI (security groups for pods), in both modes. Their vlan links
 // need a kernel that has them.
 var branches = func() (all []row) {
 	for _, mode := range []string{"strict", "standard"} {
-		all = append(all,
-			row{name: mode + ": the daemon is up", play: with(sg)},
-			row{name: mode + ": the daemon is killed", play: with(sg, killed)},
-			row{name: mode + ": the daemon is killed, the netns is gone before the DEL", play: story(added(sg), killed, gone(sg), deleted(sg))},
-			row{name: mode + ": the daemon is killed, the DEL comes without a netns", play: story(added(sg), killed, withoutNetns(sg), gone(sg))},
-			row{name: mode + ": the daemon is killed, the runtime's cache entry is lost", play: with(sg, killed, cacheLost)},
-			row{name: mode + ": the DEL never comes", play: story(added(sg), gone(sg))})
-	}
-	for i := range all {
-		all[i].branch, _, _ = strings.Cut(all[i].name, ":")
+		of := inGroups([]row{
+			{group: "Branch ENI, " + mode, name: "the daemon is up", play: with(sg)},
+			{name: "the daemon is killed", play: with(sg, killed)},
+			{name: "the daemon is killed, the netns is gone before the DEL", play: story(added(sg), killed, gone(sg), deleted(sg))},
+			{name: "the daemon is killed, the DEL comes without a netns", play: story(added(sg), killed, withoutNetns(sg), gone(sg))},
+			{name: "the daemon is up, the DEL comes without a netns", play: story(added(sg), withoutNetns(sg), gone(sg))},
+			{name: "the daemon is killed, the runtime's cache entry is lost", play: with(sg, killed, cacheLost)},
+			{name: "the DEL never comes", play: story(added(sg), gone(sg))},
+			{name: "the DEL never comes, and another pod gets the id",
+				play: story(added(sg), gone(sg), added(later), kept(swept, "vlan.eth.7", settled(1)), deleted(later), gone(later))},
+			{name: "the daemon is killed at the DEL, and another pod gets the id before the netns is gone",
+				play: story(added(sg), killed, deleted(sg), up(""), added(later), kept(swept, "vlan.eth.7", settled(1)), gone(sg), deleted(later), gone(later))},
+		})
+		for i := range of {
+			of[i].branch = mode
+		}
+		all = append(all, of...)
 	}
 	return all
 }()
 
 const branchPreface = `
-## Pods of branch ENIs (security groups for pods)
-
-On a kernel with vlan links (user-mode-linux), where netfilter is not looked at.
+The rows of branch ENIs (security groups for pods) are played on a kernel with vlan links (user-mode-linux), where
+netfilter is not looked at.
 `
 
 // played is a line of the guest's output.
@@ -57,7 +68,7 @@ type branchOutcome struct {
 func playBranches() int {
 	for _, r := range branches {
 		for _, mode := range modes {
-			b := branchOutcome{Row: r.name, Mode: mode}
+			b := branchOutcome{Row: r.title(), Mode: mode}
 			var err error
 			if b.Outcome, err = inNode(context.Background(), r, mode); err != nil {
 				b.Err = err.Error()
@@ -75,7 +86,7 @@ func playBranches() int {
 // branchReport boots the guest and judges what it says.
 func branchReport(t *testing.T, p testnode.Programs) string {
 	all := map[string]branchOutcome{}
-	for line := range strings.Lines(guest(t, p.CNIPath())) {
+	for line := range strings.Lines(boot(t, p.CNIPath())) {
 		text, is := strings.CutPrefix(strings.TrimSpace(line), played)
 		var b branchOutcome
 		if !is {
@@ -89,23 +100,23 @@ func branchReport(t *testing.T, p testnode.Programs) string {
 	each := make([][]outcome, len(branches))
 	for i, r := range branches {
 		for _, mode := range modes {
-			b, there := all[r.name+"/"+mode]
+			b, there := all[r.title()+"/"+mode]
 			if !there || b.Err != "" {
-				t.Errorf("%s/%s: played %v: %s", r.name, mode, there, b.Err)
+				t.Errorf("%s/%s: played %v: %s", r.title(), mode, there, b.Err)
 				continue
 			}
-			t.Run(r.name+"/"+mode, func(t *testing.T) { judge(t, r, mode, b.Outcome) })
+			t.Run(r.title()+"/"+mode, func(t *testing.T) { judge(t, r, mode, b.Outcome) })
 			each[i] = append(each[i], b.Outcome)
 		}
 	}
 	if t.Failed() {
 		t.FailNow()
 	}
-	return branchPreface + table(branches, each)
+	return branchPreface + tables(branches, each)
 }
 
-// guest runs this test's program as the only one of a user-mode-linux that has the machine's files.
-func guest(t *testing.T, path string) string {
+// boot runs this test's program as the only one of a user-mode-linux that has the machine's files.
+func boot(t *testing.T, path string) string {
 	home := t.TempDir()
 	init, err := filepath.Abs("testdata/guest")
 	if err != nil {
@@ -124,11 +135,14 @@ func guest(t *testing.T, path string) string {
 	if err := os.WriteFile(filepath.Join(home, "init"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(uml, "usr/bin/linux.uml"), "mem=768M", "uml_dir="+home+"/", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw",
 		"init="+filepath.Join(home, "init"), "con=null", "con0=null,fd:1", "ssl=null", "quiet")
 	cmd.Env = append(os.Environ(), "HOME="+home)
+	// Its processes are the machine's, and hold the output open.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	if err := cmd.Run(); err != nil && !strings.Contains(out.String(), played) {

@@ -30,19 +30,19 @@ func (p pod) args() string {
 
 // add makes the sandbox and has it attached.
 func (n *node) add(p pod) error {
-	if out, err := exec.Command("ip", "netns", "add", p.sandbox).CombinedOutput(); err != nil {
-		return fmt.Errorf("ip netns add %s: %w: %s", p.sandbox, err, out)
+	if err := script("netns add " + p.sandbox); err != nil {
+		return err
 	}
-	code, out := n.cnitool("add", p, p.args())
+	code, out := n.cnitool("add", "aws-cni", p, p.args())
 	if code != 0 {
 		return fmt.Errorf("ADD of %s: exit code %d: %s", p.name, code, out)
 	}
 	return nil
 }
 
-// del is the runtime's DEL.
-func (n *node) del(p pod, cniArgs string) {
-	code, out := n.cnitool("del", p, cniArgs)
+// del is the runtime's DEL. What there is right after it is looked at: kubelet removes the netns only then.
+func (n *node) del(p pod, cniArgs string, env ...string) error {
+	code, out := n.cnitool("del", "aws-cni", p, cniArgs, env...)
 	how := fmt.Sprint(code)
 	switch {
 	case code < 0:
@@ -50,7 +50,15 @@ func (n *node) del(p pod, cniArgs string) {
 	case code > 0:
 		how += ": " + firstLine(out)
 	}
+	return n.ended(how)
+}
+
+// ended notes how a DEL ended, and what there is after it.
+func (n *node) ended(how string) error {
 	n.told = append(n.told, how)
+	var err error
+	n.after, err = n.more()
+	return err
 }
 
 func firstLine(s string) string {
@@ -59,13 +67,14 @@ func firstLine(s string) string {
 }
 
 // cnitool calls the list as a runtime does; -1 stands for a call that was given up, with all its processes.
-func (n *node) cnitool(verb string, p pod, cniArgs string) (int, string) {
+func (n *node) cnitool(verb, network string, p pod, cniArgs string, env ...string) (int, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "cnitool", verb, "aws-cni", p.netns())
+	cmd := exec.CommandContext(ctx, "cnitool", verb, network, p.netns())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Env = append(os.Environ(), "NETCONFPATH=/etc/cni/net.d", "CNI_ARGS="+cniArgs, "CAP_ARGS="+n.row.capabilities)
+	cmd.Env = append(cmd.Env, env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err == nil {

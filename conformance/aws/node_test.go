@@ -1,8 +1,6 @@
 package aws
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +11,9 @@ import (
 	"github.com/backstop-cni/backstop/internal/testnode"
 )
 
+// guest says that the node is on user-mode-linux, with vlan links and without netfilter and IPv6.
+func guest() bool { return os.Getenv(umlEnv) != "" }
+
 // node is the throw-away node that the process runs in, with the list that its runtime has.
 type node struct {
 	mode   string // backstop's teardown, or "" for a list without backstop
@@ -20,13 +21,14 @@ type node struct {
 	daemon testnode.Daemon
 	before testnode.Snapshot
 	told   []string // how the DELs ended
+	after  []string // what there was more after the last of them
 	shown  []string // what else the row has to say
 }
 
 // furnish makes what the daemon itself sets up on a node: two interfaces and their tables.
 func furnish() error {
 	lines := ""
-	if os.Getenv(umlEnv) != "" { // another pod's branch ENI
+	if guest() { // another pod's branch ENI
 		lines = `
 link add link ens6 name vlan.eth.9 type vlan id 9
 link set vlan.eth.9 up
@@ -94,7 +96,7 @@ func podScript() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := strings.Replace(string(b), `"Parent": 0`, fmt.Sprintf(`"Parent": %d`, trunk.Index), 1)
+	text := strings.ReplaceAll(string(b), `"Parent": 0`, fmt.Sprintf(`"Parent": %d`, trunk.Index))
 	return file, os.WriteFile(file, []byte(text), 0o600)
 }
 
@@ -104,20 +106,4 @@ func data(name string) string {
 		panic(err)
 	}
 	return path
-}
-
-// list writes the runtime's list, as aws-node would install it, with backstop as its last entry or without it.
-func (n *node) list() error {
-	aws := map[string]any{"name": "aws-cni", "type": "aws-cni", "vethPrefix": "eni", "mtu": "9001", "podSGEnforcingMode": cmp.Or(n.row.branch, "strict"),
-		"pluginLogFile": "/var/log/aws-routed-eni/plugin.log", "pluginLogLevel": "DEBUG"}
-	plugins := append([]any{aws}, n.row.plugins...)
-	if n.mode != "" {
-		plugins = append(plugins, map[string]any{"type": "backstop", "teardown": n.mode, "grace": "1s",
-			"primary": map[string]any{"probe": []string{"grpc+unix://" + socket}}})
-	}
-	b, err := json.Marshal(map[string]any{"cniVersion": "0.4.0", "name": "aws-cni", "disableCheck": true, "plugins": plugins})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile("/etc/cni/net.d/10-aws.conflist", b, 0o600)
 }

@@ -11,19 +11,26 @@ import (
 	"github.com/backstop-cni/backstop/internal/testnode"
 )
 
-// wrongENI: a daemon that has forgotten pod a answers its DEL with success, and a's rule stays. Then b, a pod of the
-// node's first interface, gets a's address.
+// newer is a pod of the node's first interface that gets the address which web had, of the second.
+var newer = pod{"b", "reuse"}
+
+// wrongENI: a daemon that has forgotten pod a answers its DEL with success, and a's rule stays. Then b gets a's address.
 func wrongENI(n *node) error {
-	b := pod{"b", "reuse"}
-	if err := story(with(web, forgotten), added(b))(n); err != nil {
+	return story(with(web, forgotten), added(newer), leaves(newer), deleted(newer), gone(newer))(n)
+}
+
+// wrongENIAtOnce is the same before kubelet has removed a's netns.
+func wrongENIAtOnce(n *node) error {
+	return story(added(web), forgotten, deleted(web), added(newer), leaves(newer), gone(web), settled(1), leaves(newer), deleted(newer), gone(newer))(n)
+}
+
+// leaves shows by which interface the pod's packets leave.
+func leaves(p pod) act {
+	return func(n *node) error {
+		way, err := leavesBy(p, "10.0.2.50")
+		n.shown = append(n.shown, "the new pod's packets leave by "+way+", they belong to ens5")
 		return err
 	}
-	way, err := leavesBy(b, "10.0.2.50")
-	if err != nil {
-		return err
-	}
-	n.shown = append(n.shown, "the new pod's packets leave by "+way+", they belong to ens5")
-	return story(deleted(b), gone(b))(n)
 }
 
 // leavesBy asks the kernel which way a packet from the pod takes.
@@ -40,31 +47,42 @@ func leavesBy(p pod, address string) (dev string, err error) {
 	return string(m[1]), nil
 }
 
-// lateDEL: pod a dies without a DEL, the daemon forgets it and gives its address to b. It is away when a's DEL comes, and
-// aws-cni goes by a's prevResult.
-func lateDEL(n *node) error {
-	b := pod{"b", "same"}
-	if err := story(added(web), killed, gone(web), up(""), added(b), killed)(n); err != nil {
-		return err
-	}
-	before, err := uses("10.0.2.50")
-	if err != nil {
-		return err
-	}
-	n.del(web, web.args())
-	after, err := uses("10.0.2.50")
-	if err != nil {
-		return err
-	}
-	for _, line := range before {
-		if !slices.Contains(after, line) {
-			n.shown = append(n.shown, "aws-cni's DEL of the older pod took the live one's `"+line+"`")
+// same is another pod of the second interface, with web's address.
+var same = pod{"b", "same"}
+
+// reused: pod a dies without a DEL, the daemon forgets it and gives its address to b.
+var reused = story(added(web), killed, gone(web), up(""), added(same))
+
+// lateDEL: what happens to the daemon, then a's DEL comes. With the daemon away aws-cni goes by a's prevResult, and a's
+// record stays owed while b has the address.
+func lateDEL(happens act) act {
+	return story(reused, happens, kept("aws-cni's DEL of the older pod took the live one's", "10.0.2.50", deleted(web)),
+		kept(swept, "10.0.2.50", settled(1)), (*node).verify, deleted(same), gone(same))
+}
+
+// lateDELLast: b is gone when a's DEL comes.
+var lateDELLast = story(reused, deleted(same), gone(same), killed, deleted(web))
+
+const swept = "backstop's sweep took the live pod's"
+
+// kept shows which lines of the node that name something go while something happens.
+func kept(what, of string, happens act) act {
+	return func(n *node) error {
+		before, err := uses(of)
+		if err != nil {
+			return err
 		}
-	}
-	if err := n.verify(); err != nil {
+		if err := happens(n); err != nil {
+			return err
+		}
+		after, err := uses(of)
+		for _, line := range before {
+			if !slices.Contains(after, line) {
+				n.shown = append(n.shown, what+" `"+line+"`")
+			}
+		}
 		return err
 	}
-	return story(deleted(b), gone(b))(n)
 }
 
 // verify shows what an operator is told of it. Nothing is restored: backstop was called before aws-cni.
@@ -83,12 +101,12 @@ func (n *node) verify() error {
 	return nil
 }
 
-// uses are the lines of the node that have an address.
-func uses(address string) (lines []string, err error) {
+// uses are the lines of the node that name something: an address, a link.
+func uses(name string) (lines []string, err error) {
 	all, err := look()
 	for _, line := range all {
-		if strings.Contains(line, address) {
-			lines = append(lines, noise.ReplaceAllString(line, ""))
+		if strings.Contains(line, name) {
+			lines = append(lines, plain(line))
 		}
 	}
 	return lines, err

@@ -1,18 +1,14 @@
 package aws
 
-import (
-	"errors"
-	"os"
-	"syscall"
-
-	"github.com/backstop-cni/backstop/internal/testnode"
-)
+import "syscall"
 
 // row is a situation: what happens to the daemon and to the pods.
 type row struct {
+	group        string
 	name         string
-	datastore    bool  // the daemon keeps the module's real datastore; else it forgets when it ends
-	plugins      []any // behind aws-cni
+	datastore    bool           // the daemon keeps the module's real datastore; else it forgets when it ends
+	egress       map[string]any // egress-cni as it is for IPv6 clusters; else as the example has it, disabled
+	plugins      []any          // before backstop, behind portmap
 	capabilities string
 	branch       string // the mode in which pods of branch ENIs are put up; needs vlan links
 	unrecorded   bool   // no ADD succeeded, so backstop knows nothing: what stays, stays
@@ -27,62 +23,17 @@ var (
 	ports = `{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]}`
 
 	// tuning behind aws-cni rewrites the MAC in prevResult, which is where aws-cni keeps the table's number.
-	tuning  = map[string]any{"type": "tuning", "mac": "02:11:22:33:44:55", "dataDir": "/var/lib/cni/tuning"}
-	portmap = map[string]any{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}, "snat": true}
-	egress  = map[string]any{"name": "egress-cni", "type": "egress-cni", "mtu": "9001", "enabled": "true", "randomizeSNAT": "prng", "nodeIP": "10.0.1.10",
+	tuning = map[string]any{"type": "tuning", "mac": "02:11:22:33:44:55", "dataDir": "/var/lib/cni/tuning"}
+	// broken is a plugin whose ADD fails, and whose DEL does not.
+	broken = map[string]any{"type": "tuning", "sysctl": map[string]string{"net.ipv4.conf.all.no_such_key": "1"}, "dataDir": "/var/lib/cni/tuning"}
+	egress = map[string]any{"name": "egress-cni", "type": "egress-cni", "mtu": "9001", "enabled": "true", "randomizeSNAT": "prng", "nodeIP": "10.0.1.10",
 		"ipam":          map[string]any{"type": "host-local", "ranges": []any{[]any{map[string]any{"subnet": "169.254.172.0/22"}}}, "routes": []any{map[string]any{"dst": "0.0.0.0/0"}}, "dataDir": "/run/cni/v6pd/egress-v4-ipam"},
 		"pluginLogFile": "/var/log/aws-routed-eni/egress-v4-plugin.log", "pluginLogLevel": "DEBUG"}
 )
 
-// act is one thing that happens.
-type act func(*node) error
-
-func added(p pod) act { return func(n *node) error { return n.add(p) } }
-
-// gone ends a sandbox as its last process would: the netns goes, and with it the pod's ends of links.
-func gone(p pod) act { return func(*node) error { return testnode.RemovePod(p.sandbox) } }
-
-func deleted(p pod) act { return deletedAs(p, p.args()) }
-
-// deletedAs is a DEL with another CNI_ARGS than kubelet's.
-func deletedAs(p pod, cniArgs string) act {
-	return func(n *node) error {
-		n.del(p, cniArgs)
-		return nil
-	}
-}
-
-func up(del string) act { return func(n *node) error { return n.up(del) } }
-
-func killed(n *node) error { return n.daemon.Kill() }
-
-func signalled(s syscall.Signal) act { return func(n *node) error { return n.daemon.Signal(s) } }
-
-// forgotten: the scripted daemon has no file.
-func forgotten(n *node) error { return story(killed, up(""))(n) }
-
-func cacheLost(*node) error { return os.RemoveAll("/var/lib/cni/results") }
-
-// story is one thing after the other.
-func story(acts ...act) act {
-	return func(n *node) error {
-		for _, a := range acts {
-			if err := a(n); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-// with is the plain story: an ADD, what happens to the daemon, the DEL, and the pod's end.
-func with(p pod, happens ...act) act {
-	return story(added(p), story(happens...), deleted(p), gone(p))
-}
-
-// rows are the situations of the report, in its order.
-var rows = []row{
-	{name: "the daemon is up and knows the pod", datastore: true, play: with(web)},
+// rows are the situations of the report, in its order. One without a group is of the group before it.
+var rows = inGroups([]row{
+	{group: "One pod", name: "the daemon is up and knows the pod", datastore: true, play: with(web)},
 	{name: "the daemon is killed", datastore: true, play: with(web, killed)},
 	{name: "the daemon is killed, and back while the pod's netns is still there", datastore: true,
 		play: story(added(web), killed, deleted(web), up(""), gone(web))},
@@ -91,6 +42,7 @@ var rows = []row{
 	{name: "the daemon is restarted over its file, the DEL never comes", datastore: true, play: story(added(web), killed, gone(web), up(""))},
 	{name: "the daemon has forgotten the pod", play: with(web, forgotten)},
 	{name: "the daemon is killed, the runtime's cache entry is lost", datastore: true, play: with(web, killed, cacheLost)},
+	{name: "the daemon is killed, the runtime's cache entry is damaged", datastore: true, play: with(web, killed, cacheDamaged)},
 	{name: "the daemon is killed, `tuning` has rewritten the MAC", datastore: true, plugins: []any{tuning}, play: with(web, killed)},
 	{name: "the daemon is killed, CNI_ARGS is empty", datastore: true, play: story(added(web), killed, deletedAs(web, ""), gone(web))},
 	{name: "the daemon is stopped (SIGSTOP) and goes on later", datastore: true,
@@ -101,21 +53,46 @@ var rows = []row{
 	{name: "IPv6: the daemon has forgotten the pod", play: with(v6, forgotten)},
 	{name: "two interfaces: the daemon is killed", play: with(multi, killed)},
 	{name: "two interfaces: the daemon has forgotten the pod", play: with(multi, forgotten)},
-	{name: "`portmap` behind it: the daemon is killed", datastore: true, plugins: []any{portmap}, capabilities: ports, play: with(web, killed)},
-	{name: "`portmap` behind it: the daemon has forgotten the pod", plugins: []any{portmap}, capabilities: ports, play: with(web, forgotten)},
-	{name: "`egress-cni` behind it: the daemon is killed", plugins: []any{egress}, play: with(v6, killed)},
-	{name: "`egress-cni` behind it: the daemon has forgotten the pod", plugins: []any{egress}, play: with(v6, forgotten)},
-	{name: "forgotten, and the address goes to a pod of another interface", play: wrongENI},
-	{name: "no DEL, the address goes to another pod; the daemon is killed, and the older pod's DEL comes", hurts: true, play: lateDEL},
-	{name: "the ADD of a branch ENI's pod fails (no vlan links in this kernel)", unrecorded: true, play: failedADD},
+
+	{group: "A published port (`portmap`)", name: "the daemon is killed", datastore: true, capabilities: ports, play: with(web, killed)},
+	{name: "the daemon has forgotten the pod", capabilities: ports, play: with(web, forgotten)},
+	{name: "the daemon is killed, the DEL never comes", datastore: true, capabilities: ports, play: story(added(web), killed, gone(web))},
+	{name: "the daemon is killed, the runtime's cache entry is lost", datastore: true, capabilities: ports, play: with(web, killed, cacheLost)},
+
+	{group: "IPv4 for an IPv6 pod (`egress-cni`) and a published port", name: "the daemon is up and knows the pod", egress: egress, capabilities: ports, play: with(v6)},
+	{name: "the daemon is killed", egress: egress, capabilities: ports, play: with(v6, killed)},
+	{name: "the daemon has forgotten the pod", egress: egress, capabilities: ports, play: with(v6, forgotten)},
+	{name: "the daemon is killed, the netns is gone before the DEL", egress: egress, capabilities: ports, play: story(added(v6), killed, gone(v6), deleted(v6))},
+	{name: "the daemon is killed, the DEL comes without a netns", egress: egress, capabilities: ports, play: story(added(v6), killed, withoutNetns(v6), gone(v6))},
+	{name: "the daemon is killed, the runtime's cache entry is lost", egress: egress, capabilities: ports, play: with(v6, killed, cacheLost)},
+	{name: "the DEL never comes", egress: egress, capabilities: ports, play: story(added(v6), gone(v6))},
+	{name: "the daemon is up, a DEL fails for want of iptables, the next one comes after the grace", egress: egress, capabilities: ports,
+		play: story(added(v6), deletedWithoutIptables(v6), settled(0), deleted(v6), gone(v6))},
+
+	{group: "An address that goes to another pod", name: "forgotten, then a pod of another interface gets the address", play: wrongENI},
+	{name: "the same, while the older pod's netns is still there", play: wrongENIAtOnce},
+	{name: "no DEL, then another pod gets the address; the older pod's DEL comes, the daemon is up", play: lateDEL(up(""))},
+	{name: "the same, the daemon is killed", hurts: true, play: lateDEL(killed)},
+	{name: "the same, and the newer pod's DEL comes first", play: lateDELLast},
+
+	{group: "An ADD that fails", name: "a later plugin's ADD fails, the daemon is up", plugins: []any{broken}, unrecorded: true,
+		play: story(refused(web), deleted(web), gone(web))},
+	{name: "a later plugin's ADD fails, the daemon is killed", plugins: []any{broken}, unrecorded: true,
+		play: story(refused(web), killed, deleted(web), gone(web))},
+	{name: "a later plugin's ADD fails, the daemon is killed, the DEL never comes", plugins: []any{broken}, unrecorded: true,
+		play: story(refused(web), killed, gone(web))},
+	{name: "the ADD of a branch ENI's pod (no vlan links in this kernel), the DEL comes, the netns is still there", unrecorded: true,
+		play: story(refused(sg), deleted(sg))},
+})
+
+func inGroups(all []row) []row {
+	for i := range all {
+		if all[i].group == "" {
+			all[i].group = all[i-1].group
+		}
+	}
+	return all
 }
 
-// failedADD is seen while kubelet tries again: with the netns the veth would go.
-func failedADD(n *node) error {
-	p := pod{"a", "sg"}
-	if n.add(p) == nil {
-		return errors.New("the ADD succeeded: this kernel has vlan links")
-	}
-	n.del(p, p.args())
-	return nil
-}
+// title names the row among all.
+func (r row) title() string { return r.group + ": " + r.name }

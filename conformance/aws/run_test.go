@@ -14,110 +14,109 @@ import (
 	"github.com/backstop-cni/backstop/internal/testnode"
 )
 
-// outcome is what one row came to in one mode.
+// outcome is what one row came to in one mode. What the datastore holds is part of what there is.
 type outcome struct {
 	Told    []string // how the DELs ended
-	Stays   []string // in the node when the pods were gone
-	Settled []string // with backstop: when the daemon was back and the sweep had run
-	Held    []string // by the datastore at the very end
+	After   []string // what stayed right after the last of them
+	Stays   []string // when the pods were gone
+	Settled []string // when the daemon was back and, with backstop, the sweep had run
 	Lost    []string // what was there before and is not any more
 	Shown   []string // what the row has to say besides
 }
 
 // play plays a row in the node that this process is in.
-func play(r row, mode string) (outcome, error) {
+func play(r row, mode string) (o outcome, err error) {
 	n := &node{mode: mode, row: r, daemon: testnode.Daemon{Socket: socket}}
-	var o outcome
-	if err := errors.Join(furnish(), n.list(), warm(), n.up("")); err != nil {
+	if err := errors.Join(furnish(), neighbour(), n.list(), n.up("")); err != nil {
 		return o, err
 	}
 	defer func() { _ = n.daemon.Kill() }()
-	var err error
 	if n.before, err = look(); err != nil {
 		return o, err
 	}
 	if err := r.play(n); err != nil {
 		return o, err
 	}
-	now, err := look()
-	if err != nil {
+	if o.Stays, err = n.more(); err != nil {
 		return o, err
 	}
-	o.Stays = n.left(now)
 	if !n.daemon.Running() {
 		if err := n.up(""); err != nil {
 			return o, err
 		}
 	}
-	if err := n.settle(); err != nil {
+	if err := n.settle(0); err != nil {
 		return o, err
 	}
-	if now, err = look(); err != nil {
+	if o.Settled, err = n.more(); err != nil {
 		return o, err
 	}
-	o.Settled, o.Lost = n.left(now), n.before.Minus(now)
-	o.Told, o.Shown = n.told, n.shown
-	o.Held, err = held()
+	now, err := look()
+	o.Lost, o.Told, o.After, o.Shown = n.before.Minus(now), n.told, n.after, n.shown
 	return o, err
-}
-
-// warm makes the chains that the iptables programs make by looking, so that a look changes nothing.
-func warm() error {
-	if os.Getenv(umlEnv) != "" {
-		return nil
-	}
-	for _, program := range []string{"iptables", "ip6tables"} {
-		for _, table := range []string{"nat", "filter"} {
-			if out, err := exec.Command(program, "-t", table, "-S").CombinedOutput(); err != nil {
-				return fmt.Errorf("%s -t %s -S: %w: %s", program, table, err, out)
-			}
-		}
-	}
-	return nil
 }
 
 // look leaves out what the guest's kernel has not.
 func look() (testnode.Snapshot, error) {
-	guest := os.Getenv(umlEnv) != ""
-	return testnode.View{Netfilter: !guest, OnlyIPv4: guest}.Take()
+	return testnode.View{Netfilter: !guest(), OnlyIPv4: guest()}.Take()
 }
 
 var (
 	// noise is what no two runs have in common.
 	noise = regexp.MustCompile(` (index \d+|mac \S+|mtu \d+|up|kind veth)\b`)
-	// frame is what the reference plugins share between all pods and never remove.
-	frame = regexp.MustCompile(`CNI-HOSTPORT|^nft |-N KUBE|^(iptables|ip6tables) .*-P `)
+	// random is a name that egress-cni draws for its veth.
+	random = regexp.MustCompile(`\bveth[0-9a-f]{8}\b`)
 )
 
-// left is what the node has more now than at first.
-func (n *node) left(now testnode.Snapshot) (lines []string) {
-	for _, line := range now.Minus(n.before) {
-		if !frame.MatchString(line) {
-			lines = append(lines, noise.ReplaceAllString(line, ""))
-		}
-	}
-	slices.Sort(lines)
-	return lines
+// plain is a line as it is in every run.
+func plain(line string) string {
+	return random.ReplaceAllString(noise.ReplaceAllString(line, ""), "veth…")
 }
 
-// settle does what a timer does, until no record is open; nothing without backstop.
-func (n *node) settle() error {
+// more is what the node has more now than at first, and what the datastore has given out.
+func (n *node) more() (lines []string, err error) {
+	now, err := look()
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range now.Minus(n.before) {
+		lines = append(lines, plain(line))
+	}
+	slices.Sort(lines)
+	ips, err := held()
+	for _, ip := range ips {
+		lines = append(lines, "datastore: "+ip+" is taken")
+	}
+	return lines, err
+}
+
+// somethingLeft is backstopctl's exit code for a replay that has to wait for another pod.
+const somethingLeft = 3
+
+// settle does what a timer does, until so many pods that are not dead and owed are recorded, and without any until nothing
+// is; nothing without backstop.
+func (n *node) settle(live int) error {
 	if n.mode == "" {
 		return nil
 	}
 	return testnode.Until(20*time.Second, func() error {
+		var said []byte
 		for _, args := range [][]string{{"sweep", "--yes"}, {"replay", "--automatic", "--yes"}} {
-			if out, err := exec.Command("backstopctl", args...).CombinedOutput(); err != nil {
+			out, err := exec.Command("backstopctl", args...).CombinedOutput()
+			if code, exited := errors.AsType[*exec.ExitError](err); err != nil && !(exited && code.ExitCode() == somethingLeft) {
 				return fmt.Errorf("backstopctl %v: %w: %s", args, err, out)
 			}
+			said = append(said, out...)
 		}
 		out, err := exec.Command("backstopctl", "list", "-o", "json").Output()
-		var open []struct{ ContainerID, State string }
+		type record struct{ ContainerID, State string }
+		var open []record
 		if err = errors.Join(err, json.Unmarshal(out, &open)); err != nil {
 			return err
 		}
-		if len(open) > 0 {
-			return fmt.Errorf("still open: %v", open)
+		owed := slices.DeleteFunc(slices.Clone(open), func(r record) bool { return r.State != "owed" })
+		if len(open)-len(owed) != live || live == 0 && len(owed) > 0 {
+			return fmt.Errorf("open, where %d live: %v\n%s", live, open, said)
 		}
 		return nil
 	})

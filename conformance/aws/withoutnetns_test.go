@@ -29,7 +29,6 @@ func withoutNetns(p pod) act {
 		if err != nil {
 			how = "1: " + firstLine(err.Error())
 		}
-		n.told = append(n.told, how)
-		return nil
+		return n.ended(how)
 	}
 }
