@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 )
 
 // example is the list that users are told to have.
 const example = "../../examples/aws-vpc-cni/10-aws.conflist"
+
+// grace is short, and longer than a DEL here takes.
+const grace = time.Second
 
 // list writes the runtime's list: the example's, with what the row changes. Without backstop its last entry is missing.
 func (n *node) list() error {
@@ -36,7 +40,7 @@ func (n *node) list() error {
 			if n.mode == "" {
 				continue
 			}
-			plugin["teardown"], plugin["grace"] = n.mode, "1s"
+			plugin["teardown"], plugin["grace"] = n.mode, grace.String()
 		}
 		plugins = append(plugins, plugin)
 	}

@@ -94,32 +94,58 @@ func (n *node) more() (lines []string, err error) {
 const somethingLeft = 3
 
 // settle does what a timer does, until so many pods that are not dead and owed are recorded, and without any until nothing
-// is; nothing without backstop.
+// is, and then until a sweep has begun after another grace: netfilter waits for it, since the replay's DEL, too.
 func (n *node) settle(live int) error {
 	if n.mode == "" {
 		return nil
 	}
+	var done time.Time
 	return testnode.Until(20*time.Second, func() error {
-		var said []byte
-		for _, args := range [][]string{{"sweep", "--yes"}, {"replay", "--automatic", "--yes"}} {
-			out, err := exec.Command("backstopctl", args...).CombinedOutput()
-			if code, exited := errors.AsType[*exec.ExitError](err); err != nil && !(exited && code.ExitCode() == somethingLeft) {
-				return fmt.Errorf("backstopctl %v: %w: %s", args, err, out)
-			}
-			said = append(said, out...)
-		}
-		out, err := exec.Command("backstopctl", "list", "-o", "json").Output()
-		type record struct{ ContainerID, State string }
-		var open []record
-		if err = errors.Join(err, json.Unmarshal(out, &open)); err != nil {
+		begun := time.Now()
+		said, err := timer()
+		if err != nil {
 			return err
 		}
-		owed := slices.DeleteFunc(slices.Clone(open), func(r record) bool { return r.State != "owed" })
-		if len(open)-len(owed) != live || live == 0 && len(owed) > 0 {
-			return fmt.Errorf("open, where %d live: %v\n%s", live, open, said)
+		if err := recorded(live); err != nil {
+			done = time.Time{}
+			return fmt.Errorf("%w\n%s", err, said)
 		}
-		return nil
+		if done.IsZero() {
+			done = time.Now()
+		}
+		left, err := n.more()
+		if err == nil && len(left) > 0 && begun.Sub(done) <= grace {
+			return errors.New("what is left may have to wait for the grace")
+		}
+		return err
 	})
+}
+
+// timer is one run of the commands that the operator's timer starts.
+func timer() (said []byte, err error) {
+	for _, args := range [][]string{{"sweep", "--yes"}, {"replay", "--automatic", "--yes"}} {
+		out, err := exec.Command("backstopctl", args...).CombinedOutput()
+		if code, exited := errors.AsType[*exec.ExitError](err); err != nil && !(exited && code.ExitCode() == somethingLeft) {
+			return nil, fmt.Errorf("backstopctl %v: %w: %s", args, err, out)
+		}
+		said = append(said, out...)
+	}
+	return said, nil
+}
+
+// recorded fails while others than so many live pods, and the dead and owed ones beside them, are recorded.
+func recorded(live int) error {
+	out, err := exec.Command("backstopctl", "list", "-o", "json").Output()
+	type record struct{ ContainerID, State string }
+	var open []record
+	if err = errors.Join(err, json.Unmarshal(out, &open)); err != nil {
+		return err
+	}
+	owed := slices.DeleteFunc(slices.Clone(open), func(r record) bool { return r.State != "owed" })
+	if len(open)-len(owed) != live || live == 0 && len(owed) > 0 {
+		return fmt.Errorf("open, where %d live: %v", live, open)
+	}
+	return nil
 }
 
 // held are the addresses that the real datastore has given out.
