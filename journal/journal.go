@@ -38,9 +38,7 @@ func (j *Journal) Exists() bool {
 }
 
 // Empty reports whether nothing was ever recorded: neither in the journal nor in its spool.
-func (j *Journal) Empty() bool {
-	return !j.Exists() && (&Tx{spool: j.spoolDir()}).SpoolEmpty()
-}
+func (j *Journal) Empty() bool { return !j.Exists() && j.SpoolEmpty() }
 
 // Session is the time during which one process has the journal to itself. Reading
 // claims, removing and writing the outcome happen within one session.
@@ -74,7 +72,7 @@ func (j *Journal) LockOrSpool(ctx context.Context, wait time.Duration, r *attach
 	var p *Spooled
 	var unspooled error
 	f, err := acquire(ctx, wait, j.path+lockSuffix, func() <-chan struct{} {
-		if p, unspooled = j.spool(r); p == nil {
+		if p, unspooled = spoolIn(j.spoolDir(), r); p == nil {
 			return nil // an own commit needs no spool
 		}
 		return p.whenTaken()
@@ -97,7 +95,7 @@ func (s *Session) Update(fn func(*Tx) error) error {
 	err := s.with(false, func(db *bolt.DB) error {
 		return db.Update(func(tx *bolt.Tx) error {
 			fill(s.j.path, tx.Size())
-			t := &Tx{tx: tx, spool: s.j.spoolDir()}
+			t := &Tx{tx: tx, spools: s.j.spoolDirs()}
 			if err := t.prepare(); err != nil {
 				return err
 			}
@@ -116,11 +114,11 @@ func (s *Session) Update(fn func(*Tx) error) error {
 // View runs fn in a read transaction. An absent journal reads as an empty one.
 func (s *Session) View(fn func(*Tx) error) error {
 	if !s.j.Exists() {
-		return fn(&Tx{spool: s.j.spoolDir()})
+		return fn(&Tx{spools: s.j.spoolDirs()})
 	}
 	return s.with(true, func(db *bolt.DB) error {
 		return db.View(func(tx *bolt.Tx) error {
-			t := &Tx{tx: tx, spool: s.j.spoolDir()}
+			t := &Tx{tx: tx, spools: s.j.spoolDirs()}
 			if err := t.checkSchema(); err != nil {
 				return err
 			}
@@ -172,7 +170,7 @@ func (j *Journal) UpdateWithin(ctx context.Context, wait time.Duration, fn func(
 // directory does not exist is empty and stays absent.
 func (j *Journal) ViewWithin(ctx context.Context, wait time.Duration, fn func(*Tx) error) error {
 	if _, err := os.Lstat(filepath.Dir(j.path)); errors.Is(err, fs.ErrNotExist) {
-		return fn(&Tx{spool: j.spoolDir()})
+		return fn(&Tx{spools: j.spoolDirs()})
 	}
 	s, err := j.LockWithin(ctx, wait)
 	if err != nil {

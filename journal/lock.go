@@ -21,6 +21,12 @@ const lockSuffix = ".lock"
 // wait ends with errTaken when what it gives is closed.
 func acquire(ctx context.Context, wait time.Duration, path string, waiting func() <-chan struct{}) (*os.File, error) {
 	f, err := openNoFollow(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, unix.EROFS) { // what is there can still be read
+		var rerr error
+		if f, rerr = openNoFollow(path, os.O_RDONLY, 0); rerr == nil {
+			err = nil
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/backstop-cni/backstop/attachment"
 )
 
 // corruptInfix is between the journal's name and the time at which it was found damaged.
@@ -20,16 +18,4 @@ func (s *Session) Quarantine(now time.Time) (string, error) {
 		return "", fmt.Errorf("put damaged journal aside: %w", err)
 	}
 	return to, syncDir(filepath.Dir(s.j.path))
-}
-
-// Keep puts a record into the spool, on disk, for whoever can store it: the journal cannot be written now.
-func (j *Journal) Keep(r *attachment.Record) error {
-	if err := prepareDir(filepath.Dir(j.path)); err != nil {
-		return err
-	}
-	p, err := j.spool(r)
-	if err != nil {
-		return err
-	}
-	return p.keep()
 }

@@ -29,9 +29,8 @@ type Spooled struct {
 
 func (j *Journal) spoolDir() string { return j.path + spoolSuffix }
 
-// spool writes a record where the lock's holder finds it. The disk is not waited for.
-func (j *Journal) spool(r *attachment.Record) (_ *Spooled, err error) {
-	dir := j.spoolDir()
+// spoolIn writes a record where the lock's holder finds it. The disk is not waited for.
+func spoolIn(dir string, r *attachment.Record) (_ *Spooled, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make spool: %w", err)
 	}

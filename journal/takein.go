@@ -15,7 +15,7 @@ import (
 )
 
 // spoolLimit bounds the records that one transaction takes in.
-const spoolLimit = 128
+const spoolLimit = 512
 
 var keyTaken = []byte("taken")
 
@@ -26,19 +26,16 @@ var ErrLater = errors.New("left to the process that waits")
 // rest of the transaction, and then their entries go. waits tells whether the record's process is still there. An entry
 // that cannot be read, or placed, is set aside and reported; it does not stop the others.
 func (t *Tx) TakeIn(place func(r *attachment.Record, waits bool) error) error {
-	if t.spool == "" {
-		return nil
-	}
-	names, err := readNames(t.spool)
-	if len(names) == 0 {
+	entries, err := t.waiting()
+	if len(entries) == 0 {
 		return err
 	}
 	meta := t.tx.Bucket(bucketMeta)
 	before := strings.Fields(string(meta.Get(keyTaken)))
 	errs := []error{err}
-	var taken, kept []string
-	for _, name := range names {
-		path := filepath.Join(t.spool, name)
+	var taken, kept []string // paths, and names of those that could not be removed
+	for _, path := range entries {
+		name := filepath.Base(path)
 		if slices.Contains(before, name) { // committed by one that was killed before it removed the entry
 			if err := os.Remove(path); err != nil {
 				errs, kept = append(errs, err), append(kept, name)
@@ -53,27 +50,64 @@ func (t *Tx) TakeIn(place func(r *attachment.Record, waits bool) error) error {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("spool entry %s: %w", path, err), os.Rename(path, path+badSuffix))
 		default:
-			taken = append(taken, name)
+			taken = append(taken, path)
 		}
 	}
 	if len(taken) > 0 || len(before) > 0 {
 		// Whoever is killed between commit and removal must not have it taken in again, after a DEL perhaps.
-		if err := meta.Put(keyTaken, []byte(strings.Join(append(kept, taken...), "\n"))); err != nil {
+		for _, path := range taken {
+			kept = append(kept, filepath.Base(path))
+		}
+		if err := meta.Put(keyTaken, []byte(strings.Join(kept, "\n"))); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
 	}
 	t.tx.OnCommit(func() {
-		for _, name := range taken {
-			_ = os.Remove(filepath.Join(t.spool, name)) // else the next one does, by keyTaken
+		for _, path := range taken {
+			_ = os.Remove(path) // else the next one does, by keyTaken
 		}
 	})
 	return errors.Join(errs...)
 }
 
 // SpoolEmpty reports whether nothing waits to be taken in.
-func (t *Tx) SpoolEmpty() bool {
-	names, err := readNames(t.spool)
-	return err == nil && len(names) == 0
+func (j *Journal) SpoolEmpty() bool {
+	entries, err := (&Tx{spools: j.spoolDirs()}).waiting()
+	return err == nil && len(entries) == 0
+}
+
+// Waiting calls fn for each record that waits to be taken in, oldest first, with its file. Those that cannot be read do
+// not stop it; their errors are joined in the result.
+func (j *Journal) Waiting(fn func(r *attachment.Record, file string)) error {
+	entries, err := (&Tx{spools: j.spoolDirs()}).waiting()
+	errs := []error{err}
+	for _, path := range entries {
+		err := takeOne(path, func(r *attachment.Record, _ bool) error { fn(r, path); return nil })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("spool entry %s: %w", path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// waiting gives the entries of all spools, oldest first. One that others can write is an error, and read by nobody.
+func (t *Tx) waiting() (paths []string, err error) {
+	for _, dir := range t.spools {
+		names, rerr := readNames(dir)
+		if len(names) > 0 {
+			rerr = errors.Join(rerr, safeSpool(dir))
+		}
+		if rerr != nil {
+			err = errors.Join(err, rerr)
+			continue
+		}
+		for _, n := range names {
+			paths = append(paths, filepath.Join(dir, n))
+		}
+	}
+	// Their names begin with the time.
+	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+	return paths, err
 }
 
 func takeOne(path string, place func(r *attachment.Record, waits bool) error) error {

@@ -28,8 +28,8 @@ var (
 
 // Tx is a transaction on the journal. Its zero value reads as an empty journal.
 type Tx struct {
-	tx    *bolt.Tx
-	spool string // the directory
+	tx     *bolt.Tx
+	spools []string // the directories
 }
 
 func (t *Tx) bucket(name []byte) *bolt.Bucket {

@@ -63,10 +63,11 @@ func (c *call) add() error {
 	if err == nil || c.cfg.FailOnJournal {
 		return err
 	}
-	if kerr := c.journal.Keep(&captured); kerr != nil {
+	where, kerr := c.journal.Keep(&captured)
+	if kerr != nil {
 		return errors.Join(err, kerr)
 	}
-	c.env.Log.WithFields(c.fields("record")).WithError(err).Warn("the record waits in the spool: whoever can write the journal next takes it in")
+	c.env.Log.WithFields(c.fields("record")).WithError(err).WithField("spool", where).Warn("the record waits in the spool: whoever can write the journal next takes it in")
 	return nil
 }
 

@@ -27,7 +27,7 @@ func cmdGC(args *skel.CmdArgs) error {
 	}
 	defer c.close()
 	c.warn(problems)
-	if !c.journal.Exists() {
+	if c.journal.Empty() {
 		return nil
 	}
 	if err := c.gc(); err != nil && !cfg.FailOnJournal {
@@ -41,7 +41,7 @@ func cmdGC(args *skel.CmdArgs) error {
 // gc takes the lock anew for each chunk: pods start in between.
 func (c *call) gc() error {
 	var dead []attachment.Key
-	var errs []error
+	errs := []error{c.env.TakeIn(context.Background(), c.journal, lockWait)}
 	if c.cfg.ValidAttachments != nil {
 		err := c.journal.ViewWithin(context.Background(), lockWait, func(tx *journal.Tx) error {
 			errs = append(errs, tx.Each(func(r *attachment.Record) error {

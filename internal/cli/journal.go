@@ -46,6 +46,10 @@ journal.db.corrupt-TIME, and a new one is begun from the runtime's cache. To get
 
 func (a *app) checkJournal(ctx context.Context, j *journal.Journal, _ []string) error {
 	found := []string{}
+	waiting := 0
+	if err := j.Waiting(func(*attachment.Record, string) { waiting++ }); err != nil {
+		found = append(found, err.Error())
+	}
 	if j.Exists() {
 		err := a.view(ctx, j, func(tx *journal.Tx) error {
 			for _, err := range tx.Check() {
@@ -60,6 +64,9 @@ func (a *app) checkJournal(ctx context.Context, j *journal.Journal, _ []string) 
 	err := a.print(found, func(w io.Writer) {
 		for _, f := range found {
 			fmt.Fprintln(w, f)
+		}
+		if waiting > 0 {
+			fmt.Fprintf(w, "%d records wait in the spool (backstopctl list says where): the next ADD, DEL, sweep or gc that can write stores them\n", waiting)
 		}
 		if len(found) == 0 {
 			fmt.Fprintf(w, "%s is sound\n", j.Path())

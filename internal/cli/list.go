@@ -37,6 +37,9 @@ func (a *app) list() *cobra.Command {
 			for _, r := range records {
 				rows = append(rows, short(r))
 			}
+			if !history {
+				rows = append(rows, waitingRows(j)...)
+			}
 			return a.print(rows, func(w io.Writer) { listTable(w, rows) })
 		},
 	}
@@ -51,12 +54,26 @@ func (a *app) history(cmd *cobra.Command, j *journal.Journal) (out []*attachment
 	return out, err
 }
 
+// waitingRows are the records that wait in a spool for somebody who can write the journal. What cannot be read of
+// them `journal check` names.
+func waitingRows(j *journal.Journal) (rows []row) {
+	_ = j.Waiting(func(r *attachment.Record, file string) {
+		w := short(r)
+		w.Waits = file
+		rows = append(rows, w)
+	})
+	return rows
+}
+
 func listTable(w io.Writer, rows []row) {
 	var out [][]string
 	for _, r := range rows {
 		note := r.LastError
 		if r.BlockedBy != "" {
 			note = "blocked: " + r.BlockedBy
+		}
+		if r.Waits != "" {
+			note = "waits to be stored: " + r.Waits
 		}
 		out = append(out, []string{r.Network, r.ContainerID, r.IfName, string(r.State), join(r.IPs), age(r.Added), fmt.Sprint(r.Dels), note})
 	}

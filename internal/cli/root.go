@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/internal/version"
-	"github.com/backstop-cni/backstop/journal"
 	"github.com/spf13/cobra"
 )
 
@@ -48,6 +47,7 @@ type app struct {
 	lockWait    time.Duration
 	yes         bool
 	dryRun      bool
+	removing    bool // the command is one that removes
 	toldLegacy  bool
 }
 
@@ -72,8 +72,9 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitLeft
 	case errors.Is(err, errUnasked):
 		return exitUnasked
-	case errors.Is(err, journal.ErrDamaged):
-		fmt.Fprintln(stderr, "the next ADD or DEL puts the file aside and begins a new journal; `backstopctl journal export` reads what is left of it")
+	}
+	if hint := whatToDo(err); hint != "" {
+		fmt.Fprintln(stderr, hint)
 	}
 	return exitFailed
 }
@@ -115,6 +116,7 @@ removes what is left of them when nobody else does.
 func (a *app) removes(c *cobra.Command) *cobra.Command {
 	c.Flags().BoolVarP(&a.yes, "yes", "y", false, "carry the plan out without asking")
 	c.Flags().BoolVar(&a.dryRun, "dry-run", false, "print the plan and stop")
+	c.PreRun = func(*cobra.Command, []string) { a.removing = true }
 	return c
 }
 

@@ -27,6 +27,7 @@ type row struct {
 	Attempts  int                     `json:"attempts"`
 	LastError string                  `json:"lastError,omitempty"`
 	BlockedBy string                  `json:"blockedBy,omitempty"`
+	Waits     string                  `json:"waits,omitempty"` // the file in which it waits to be stored
 	Resources []string                `json:"resources,omitempty"`
 	Pod       []string                `json:"pod,omitempty"`
 	Events    []attachment.Event      `json:"events,omitempty"`

@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"context"
 	"slices"
+	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/journal"
@@ -22,6 +24,14 @@ func (e *Env) Enter(tx *journal.Tx) error {
 		e.Log.WithField("action", "spool").WithError(err).Warn("not every record in the spool could be taken in")
 	}
 	return nil
+}
+
+// TakeIn stores what waits in the spool, when there is any: for callers that begin with reading.
+func (e *Env) TakeIn(ctx context.Context, j *journal.Journal, lockWait time.Duration) error {
+	if j.SpoolEmpty() {
+		return nil
+	}
+	return j.UpdateWithin(ctx, lockWait, e.Enter)
 }
 
 // Place stores the record in place of an older one of the same key, and tells

@@ -28,10 +28,10 @@ const Chunk = 64
 // start in between. What fails on one record does not stop the others.
 func (e *Env) SweepAll(ctx context.Context, j *journal.Journal, lockWait time.Duration, each func(Swept)) error {
 	var keys []attachment.Key
-	err := j.ViewWithin(ctx, lockWait, func(tx *journal.Tx) error {
+	errs := []error{e.TakeIn(ctx, j, lockWait)}
+	errs = append(errs, j.ViewWithin(ctx, lockWait, func(tx *journal.Tx) error {
 		return tx.Each(func(r *attachment.Record) error { keys = append(keys, r.Key); return nil })
-	})
-	errs := []error{err}
+	}))
 	for some := range slices.Chunk(keys, Chunk) {
 		if ctx.Err() != nil {
 			break
