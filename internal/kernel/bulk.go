@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/rtattr"
@@ -17,16 +18,16 @@ const (
 	groupMost = 64 // everybody else's netlink waits meanwhile
 )
 
-// DeleteAll removes in this order, and links that stand together as one group. A link goes only while its index still
-// is that link's.
+// DeleteAll removes in this order, links that stand together as one group, and of the others many with one request. A link
+// goes only while its index still is that link's.
 func (h *Handle) DeleteAll(rs []attachment.Resource) []error {
 	errs := make([]error, len(rs))
 	for i := 0; i < len(rs); {
 		n := links(rs[i:])
 		switch {
 		case n == 0:
-			errs[i] = h.Delete(rs[i])
-			n = 1
+			n = others(rs[i:])
+			h.deleteInRow(rs[i:i+n], errs[i:i+n])
 		case n < groupFrom:
 			for k := i; k < i+n; k++ {
 				errs[k] = h.deleteOne(rs[k])
@@ -46,6 +47,14 @@ func links(rs []attachment.Resource) int {
 		if r.Link == nil || (r.Link.Kind == "ifb") != (rs[0].Link.Kind == "ifb") {
 			return i
 		}
+	}
+	return len(rs)
+}
+
+// others counts those at the beginning that are no links.
+func others(rs []attachment.Resource) int {
+	if i := slices.IndexFunc(rs, func(r attachment.Resource) bool { return r.Link != nil }); i >= 0 {
+		return i
 	}
 	return len(rs)
 }

@@ -74,17 +74,26 @@ func u32(v uint32) []byte { return binary.NativeEndian.AppendUint32(nil, v) }
 
 // send writes one request.
 func (h *Handle) send(typ, flags uint16, head []byte, attrs []attr) error {
+	m := h.message(make([]byte, 0, 128), typ, flags, head, attrs)
+	return unix.Sendto(h.fd, m, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+}
+
+// message appends a request with the next sequence number to a datagram.
+func (h *Handle) message(datagram []byte, typ, flags uint16, head []byte, attrs []attr) []byte {
 	h.seq++
-	m := make([]byte, unix.SizeofNlMsghdr, 128)
-	m = append(m, head...)
+	for len(datagram)%unix.NLMSG_ALIGNTO != 0 {
+		datagram = append(datagram, 0)
+	}
+	at := len(datagram)
+	m := append(append(datagram, make([]byte, unix.SizeofNlMsghdr)...), head...)
 	for _, a := range attrs {
 		m = rtattr.Append(m, a.typ, a.val)
 	}
-	native.PutUint32(m[0:], uint32(len(m)))
-	native.PutUint16(m[4:], typ)
-	native.PutUint16(m[6:], flags|unix.NLM_F_REQUEST)
-	native.PutUint32(m[8:], h.seq)
-	return unix.Sendto(h.fd, m, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	native.PutUint32(m[at:], uint32(len(m)-at))
+	native.PutUint16(m[at+4:], typ)
+	native.PutUint16(m[at+6:], flags|unix.NLM_F_REQUEST)
+	native.PutUint32(m[at+8:], h.seq)
+	return m
 }
 
 var errTruncated = errors.New("netlink message is larger than the buffer")

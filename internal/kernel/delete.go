@@ -11,21 +11,60 @@ import (
 // Delete removes exactly this resource. The caller compared identities and
 // claims; nothing here decides.
 func (h *Handle) Delete(r attachment.Resource) error {
-	var err error
+	q, err := deletion(r)
+	if err == nil {
+		err = h.do(q.typ, q.head, q.attrs...)
+	}
+	return deleted(r, err)
+}
+
+// errNeverAlone is of a kind that is removed together with another.
+var errNeverAlone = errors.New("this kind is never deleted by itself")
+
+// deletion is the request that removes a resource. Of a link only the index says which.
+func deletion(r attachment.Resource) (request, error) {
 	switch {
 	case r.Link != nil:
-		err = h.deleteLink(*r.Link)
+		return request{typ: unix.RTM_DELLINK, head: ifInfo(r.Link.Index)}, nil
 	case r.Rule != nil:
-		err = h.deleteRule(*r.Rule)
+		return ruleDeletion(*r.Rule)
 	case r.Route != nil:
-		err = h.deleteRoute(*r.Route)
+		return routeDeletion(*r.Route)
 	case r.Neigh != nil:
-		err = h.deleteNeigh(*r.Neigh)
-	default:
-		return fmt.Errorf("delete %s: this kind is never deleted by itself", r)
+		return neighDeletion(*r.Neigh), nil
 	}
-	if gone(err) || errors.Is(err, unix.EADDRNOTAVAIL) {
+	return request{}, errNeverAlone
+}
+
+// deleted says what the kernel's answer to a deletion means.
+func deleted(r attachment.Resource, err error) error {
+	switch {
+	case gone(err), errors.Is(err, unix.EADDRNOTAVAIL):
 		return fmt.Errorf("delete %s: %w", r, attachment.ErrGone)
+	case errors.Is(err, errNeverAlone):
+		return fmt.Errorf("delete %s: %w", r, err)
 	}
 	return describe("delete "+r.String(), err)
+}
+
+// deleteInRow is Delete for each of what is no link, many requests at a time. One that got no answer is deleted by itself.
+func (h *Handle) deleteInRow(rs []attachment.Resource, errs []error) {
+	var at []int
+	var qs []request
+	for i, r := range rs {
+		q, err := deletion(r)
+		if err != nil {
+			errs[i] = deleted(r, err)
+			continue
+		}
+		at, qs = append(at, i), append(qs, q)
+	}
+	for n, err := range h.doAll(qs) {
+		i := at[n]
+		if errors.Is(err, errUnanswered) {
+			errs[i] = h.Delete(rs[i])
+			continue
+		}
+		errs[i] = deleted(rs[i], err)
+	}
 }

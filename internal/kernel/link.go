@@ -83,6 +83,3 @@ func parseLink(m []byte) *attachment.Link {
 	}
 	return l
 }
-
-// deleteLink removes the device of this index. The caller compared its identity.
-func (h *Handle) deleteLink(l attachment.Link) error { return h.do(unix.RTM_DELLINK, ifInfo(l.Index)) }

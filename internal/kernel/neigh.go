@@ -72,7 +72,7 @@ func parseNeigh(m []byte) (attachment.Neighbour, bool) {
 	return n, true
 }
 
-func (h *Handle) deleteNeigh(n attachment.Neighbour) error {
+func neighDeletion(n attachment.Neighbour) request {
 	msg := make([]byte, neighHeader)
 	msg[neighFamily], msg[neighFlags] = byte(n.Family), n.Flags
 	if n.Family == unix.AF_BRIDGE {
@@ -90,5 +90,5 @@ func (h *Handle) deleteNeigh(n attachment.Neighbour) error {
 	if n.Vlan != 0 {
 		attrs = append(attrs, attr{unix.NDA_VLAN, native.AppendUint16(nil, n.Vlan)})
 	}
-	return h.do(unix.RTM_DELNEIGH, msg, attrs...)
+	return request{unix.RTM_DELNEIGH, msg, attrs}
 }

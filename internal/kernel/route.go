@@ -166,15 +166,15 @@ var routeTypes = map[byte]string{
 	unix.RTN_BLACKHOLE: "blackhole", unix.RTN_UNREACHABLE: "unreachable", unix.RTN_PROHIBIT: "prohibit", unix.RTN_THROW: "throw", unix.RTN_NAT: "nat",
 }
 
-func (h *Handle) deleteRoute(r attachment.Route) error {
+func routeDeletion(r attachment.Route) (request, error) {
 	raw := r.Raw
 	if len(raw) < routeHeader {
-		return unix.EINVAL
+		return request{}, unix.EINVAL
 	}
 	if rtattr.Get(raw[routeHeader:], rtaNHID) != nil {
 		// The kernel dumps a nexthop object by its id and in full, and takes only one of the two.
 		hops := []uint16{unix.RTA_OIF, unix.RTA_GATEWAY, unix.RTA_VIA, unix.RTA_MULTIPATH, unix.RTA_ENCAP, unix.RTA_ENCAP_TYPE}
 		raw = append(slices.Clone(raw[:routeHeader]), rtattr.Normal(raw[routeHeader:], hops...)...)
 	}
-	return h.do(unix.RTM_DELROUTE, raw)
+	return request{typ: unix.RTM_DELROUTE, head: raw}, nil
 }

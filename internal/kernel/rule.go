@@ -119,13 +119,13 @@ func parseRule(m []byte) attachment.Rule {
 	return r
 }
 
-// deleteRule sends the dumped attributes back, so that no other rule is meant. The
+// ruleDeletion sends the dumped attributes back, so that no other rule is meant. The
 // caller made sure that the kernel's first match is this one (attachment.Rule.Hits).
-func (h *Handle) deleteRule(r attachment.Rule) error {
+func ruleDeletion(r attachment.Rule) (request, error) {
 	if len(r.Raw) < ruleHeader {
-		return unix.EINVAL // the kernel would acknowledge it and do nothing
+		return request{}, unix.EINVAL // the kernel would acknowledge it and do nothing
 	}
-	return h.do(unix.RTM_DELRULE, r.Raw)
+	return request{typ: unix.RTM_DELRULE, head: r.Raw}, nil
 }
 
 // text reads a zero-terminated string.
