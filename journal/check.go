@@ -28,7 +28,11 @@ func (t *Tx) Check() (wrong []error) {
 	wrong = append(wrong, unjoin(err)...)
 	wrong = append(wrong, unjoin(t.History(func(*attachment.Record) error { return nil }))...)
 	for _, name := range derived {
-		err := t.bucket(name).ForEach(func(k, v []byte) error {
+		b := t.bucket(name)
+		if b == nil {
+			continue // just begun: checkSchema refuses a file that lacks one
+		}
+		err := b.ForEach(func(k, v []byte) error {
 			full := string(name) + "\x00" + string(k)
 			value, ok := want[full]
 			if !ok {

@@ -33,7 +33,7 @@ func TestCheckAndRebuildIndex(t *testing.T) {
 			j, _ := sound(t)
 			whole := contents(t, j, derived...)
 			s := lock(t, j)
-			err := s.with(false, func(db *bolt.DB) error { return db.Update(c.harm) })
+			err := s.with(s.j.path, false, func(db *bolt.DB) error { return db.Update(c.harm) })
 			s.Unlock()
 			if err != nil {
 				t.Fatal(err)

@@ -71,6 +71,7 @@ func TestAFileThatIsNoSoundJournalIsRefusedAndLeftAlone(t *testing.T) {
 		make func(t *testing.T, sound []byte) []byte
 		want error
 	}{
+		"nothing":               {func(*testing.T, []byte) []byte { return nil }, ErrDamaged},
 		"one byte":              {func(*testing.T, []byte) []byte { return []byte{0} }, ErrDamaged},
 		"a page of zeros":       {func(*testing.T, []byte) []byte { return make([]byte, page) }, ErrDamaged},
 		"zeros":                 {func(_ *testing.T, b []byte) []byte { return make([]byte, len(b)) }, ErrDamaged},
@@ -197,30 +198,5 @@ func TestScrambledPagesNeverPanic(t *testing.T) {
 	}
 	if damaged == 0 {
 		t.Errorf("seed %d: nothing was found to be damaged", seed)
-	}
-}
-
-// A process that was killed between making the file and writing its first page
-// acknowledged nothing. If that were damage, no pod would be recorded from then on.
-func TestAnEmptyFileIsAJournalThatWasJustBegun(t *testing.T) {
-	j := newJournal(t)
-	lock(t, j).Unlock()
-	if err := os.WriteFile(j.Path(), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if j.Exists() {
-		t.Error("there is nothing to read, and it exists")
-	}
-	view(t, j, func(tx *Tx) error {
-		want(t, "due", []string{})(ids(tx.Due(at(1), 4)))
-		return nil
-	})
-	put(t, j, rec("c1", "10.0.0.2", "veth1", 12))
-	view(t, j, func(tx *Tx) error {
-		want(t, "due", []string{"c1"})(ids(tx.Due(at(3600), 4)))
-		return nil
-	})
-	if !j.Exists() {
-		t.Error("it does not exist with a record in it")
 	}
 }

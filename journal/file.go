@@ -87,6 +87,18 @@ func syncDir(dir string) error {
 	return nil
 }
 
+// syncUp syncs a directory and those that it is in, which may be new as well. Only the first is the journal's own.
+func syncUp(dir string) error {
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	for dir != "/" && dir != "." {
+		dir = filepath.Dir(dir)
+		_ = syncDir(dir) // what cannot be opened was not made here
+	}
+	return nil
+}
+
 // Writable says why an ADD could not be recorded, without lock and without
 // writing anything.
 func (j *Journal) Writable() error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -30,11 +31,10 @@ func At(path string) *Journal { return &Journal{path: path} }
 // Path is the journal's file.
 func (j *Journal) Path() string { return j.path }
 
-// Exists reports whether there is anything to read. An empty file was begun by a
-// process that was killed before it wrote the first page: nothing was ever acknowledged in it.
+// Exists reports whether there is anything to read.
 func (j *Journal) Exists() bool {
-	fi, err := os.Lstat(j.path)
-	return err == nil && (fi.Size() > 0 || !fi.Mode().IsRegular())
+	_, err := os.Lstat(j.path)
+	return err == nil
 }
 
 // Empty reports whether nothing was ever recorded: neither in the journal nor in its spool.
@@ -56,10 +56,12 @@ func (j *Journal) LockWithin(ctx context.Context, wait time.Duration) (*Session,
 	if err := prepareDir(filepath.Dir(j.path)); err != nil {
 		return nil, err
 	}
+	crash.At("lock.wanted")
 	f, err := acquire(ctx, wait, j.path+lockSuffix, nil)
 	if err != nil {
 		return nil, err
 	}
+	crash.At("lock.held")
 	return &Session{j: j, lock: f}, nil
 }
 
@@ -83,6 +85,7 @@ func (j *Journal) LockOrSpool(ctx context.Context, wait time.Duration, r *attach
 	if err != nil {
 		return nil, p, errors.Join(err, unspooled)
 	}
+	crash.At("lock.held")
 	return &Session{j: j, lock: f}, p, nil
 }
 
@@ -91,24 +94,30 @@ func (s *Session) Unlock() { s.lock.Close() }
 
 // Update runs fn in one transaction that is on disk when Update returns nil.
 func (s *Session) Update(fn func(*Tx) error) error {
-	fresh := !s.j.Exists()
-	err := s.with(false, func(db *bolt.DB) error {
+	if err := removeIfThere(s.j.path + newSuffix); err != nil {
+		return fmt.Errorf("remove what a killed process had begun: %w", err)
+	}
+	if !s.j.Exists() {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	return s.with(s.j.path, false, func(db *bolt.DB) error {
 		return db.Update(func(tx *bolt.Tx) error {
 			fill(s.j.path, tx.Size())
 			t := &Tx{tx: tx, spools: s.j.spoolDirs()}
-			if err := t.prepare(); err != nil {
+			if err := t.prepare(filepath.Dir(s.j.path)); err != nil {
 				return err
 			}
-			return fn(t)
+			if err := fn(t); err != nil {
+				return err
+			}
+			crash.At("journal.commit")
+			crash.Soon("journal.committing")
+			tx.OnCommit(func() { crash.At("journal.committed") })
+			return nil
 		})
 	})
-	if err != nil {
-		return err
-	}
-	if fresh {
-		return syncDir(filepath.Dir(s.j.path))
-	}
-	return nil
 }
 
 // View runs fn in a read transaction. An absent journal reads as an empty one.
@@ -116,7 +125,7 @@ func (s *Session) View(fn func(*Tx) error) error {
 	if !s.j.Exists() {
 		return fn(&Tx{spools: s.j.spoolDirs()})
 	}
-	return s.with(true, func(db *bolt.DB) error {
+	return s.with(s.j.path, true, func(db *bolt.DB) error {
 		return db.View(func(tx *bolt.Tx) error {
 			t := &Tx{tx: tx, spools: s.j.spoolDirs()}
 			if err := t.checkSchema(); err != nil {
@@ -127,33 +136,45 @@ func (s *Session) View(fn func(*Tx) error) error {
 	})
 }
 
-// with opens the file, runs fn and closes it. Pages that do not fit together make
+// with opens a file, the journal or the one that is to be it, runs fn and closes it. Pages that do not fit together make
 // bbolt panic, or fault on the mapped file: both are reported as ErrDamaged.
-func (s *Session) with(readOnly bool, fn func(*bolt.DB) error) (err error) {
+func (s *Session) with(path string, readOnly bool, fn func(*bolt.DB) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	var file *os.File
 	defer func() {
 		if p := recover(); p != nil {
 			release(file)
-			err = fmt.Errorf("%s: %w: %v", s.j.path, ErrDamaged, p)
+			err = fmt.Errorf("%s: %w: %v", path, ErrDamaged, p)
 		}
 	}()
-	db, err := bolt.Open(s.j.path, 0o600, &bolt.Options{
+	db, err := bolt.Open(path, 0o600, &bolt.Options{
 		ReadOnly: readOnly, Timeout: boltWait, FreelistType: bolt.FreelistMapType, NoStatistics: true, InitialMmapSize: initialSize,
 		OpenFile: func(path string, flag int, mode os.FileMode) (_ *os.File, err error) {
 			file, err = openNoFollow(path, flag, mode)
+			if err == nil && path == s.j.path {
+				err = notEmpty(file)
+			}
 			return file, err
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("open journal %s: %w", s.j.path, classify(err))
+		return fmt.Errorf("open journal %s: %w", path, classify(err))
 	}
 	defer func() {
 		if cerr := db.Close(); cerr != nil && err == nil {
-			err = fmt.Errorf("close journal %s: %w", s.j.path, cerr)
+			err = fmt.Errorf("close journal %s: %w", path, cerr)
 		}
 	}()
 	return fn(db)
+}
+
+// notEmpty refuses what bbolt would begin in: a journal comes into its place whole, so this one lost what was in it.
+func notEmpty(f *os.File) error {
+	if fi, err := f.Stat(); err != nil || fi.Size() > 0 {
+		return err
+	}
+	f.Close()
+	return fmt.Errorf("the file is empty: %w", ErrDamaged)
 }
 
 // UpdateWithin locks, runs fn in one durable transaction and unlocks.

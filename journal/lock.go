@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/backstop-cni/backstop/internal/crash"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,6 +43,7 @@ func acquire(ctx context.Context, wait time.Duration, path string, waiting func(
 	if waiting != nil {
 		taken = waiting()
 	}
+	crash.At("lock.waiting")
 	if wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, wait)

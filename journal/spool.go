@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,16 +41,16 @@ func spoolIn(dir string, r *attachment.Record) (_ *Spooled, err error) {
 		return nil, err
 	}
 	p := &Spooled{path: filepath.Join(dir, fmt.Sprintf("%020d-%d%s", time.Now().UnixNano(), os.Getpid(), entrySuffix))}
-	if p.file, err = openNoFollow(p.path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if p.file, err = beginPart(p.path + partSuffix); err != nil {
 		return nil, fmt.Errorf("begin spool entry: %w", err)
 	}
-	err = flock(int(p.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		_, err = p.file.Write(b)
-	}
+	crash.At("spool.begun")
+	_, err = p.file.Write(b)
+	crash.At("spool.written")
 	if err == nil {
 		err = os.Rename(p.path+partSuffix, p.path)
 	}
+	crash.At("spool.renamed")
 	if err != nil {
 		p.file.Close()
 		return nil, errors.Join(fmt.Errorf("write spool entry %s: %w", p.path, err), os.Remove(p.path+partSuffix))
@@ -94,6 +95,7 @@ func (p *Spooled) whenTaken() <-chan struct{} {
 // Drop takes the record back.
 func (p *Spooled) Drop() error {
 	defer p.file.Close()
+	crash.At("spool.drop")
 	if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove spool entry: %w", err)
 	}
@@ -103,8 +105,47 @@ func (p *Spooled) Drop() error {
 // keep leaves the record on disk for whoever has the lock next.
 func (p *Spooled) keep() error {
 	defer p.file.Close()
+	crash.At("spool.keep")
 	if err := p.file.Sync(); err != nil {
 		return fmt.Errorf("sync spool entry %s: %w", p.path, err)
 	}
-	return syncDir(filepath.Dir(p.path))
+	crash.At("spool.synced")
+	// The spool may have been made just now, and the directory that it is in.
+	return syncUp(filepath.Dir(p.path))
+}
+
+// beginPart makes a file that is locked as long as this process is there: one that is not is what a killed process left.
+func beginPart(path string) (*os.File, error) {
+	for {
+		f, err := openNoFollow(path, os.O_WRONLY|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		var st unix.Stat_t
+		err = flock(int(f.Fd()), unix.LOCK_EX)
+		if err == nil {
+			err = unix.Fstat(int(f.Fd()), &st)
+		}
+		if err == nil && st.Nlink > 0 {
+			return f, nil
+		}
+		f.Close()
+		if err != nil {
+			return nil, err
+		} // else somebody took it for a dead one's before it was locked
+	}
+}
+
+// removeParts removes the entries that killed processes had not finished.
+func removeParts(paths []string) {
+	for _, path := range paths {
+		f, err := openNoFollow(path, os.O_RDONLY, 0)
+		if err != nil {
+			continue
+		}
+		if flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = os.Remove(path)
+		}
+		f.Close()
+	}
 }

@@ -38,7 +38,7 @@ func spoolBehind(t *testing.T, j *Journal, r *attachment.Record, got chan<- wait
 
 func spooled(t *testing.T, j *Journal) []string {
 	t.Helper()
-	names, err := readNames(j.path + spoolSuffix)
+	names, _, err := readNames(j.path + spoolSuffix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestATakenRecordDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// One entry that cannot be read, or that is cut off, keeps no other from being stored, and is not looked at again.
+// One entry that cannot be read keeps no other from being stored, and is not looked at again. Half of one goes.
 func TestABadSpoolEntryIsSetAside(t *testing.T) {
 	j := newJournal(t)
 	s := lock(t, j)
@@ -206,7 +206,7 @@ func TestABadSpoolEntryIsSetAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"00-cut.json": string(whole[:len(whole)/2]), "01-none.json": "", "02-words.json": "no record", "03-part.json.part": "{"} {
+	for name, content := range map[string]string{"00-cut.json": string(whole[:len(whole)/2]), "01-none.json": "", "02-words.json": "no record", "03-zeros.json": string(whole[:9]) + "\x00\x00", "05-part.json.part": "{"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -218,15 +218,67 @@ func TestABadSpoolEntryIsSetAside(t *testing.T) {
 	if !slices.Equal(keys, []string{"a"}) {
 		t.Errorf("taken in: %v", keys)
 	}
-	for _, name := range []string{"00-cut", "01-none", "02-words", "04-link"} {
+	for _, name := range []string{"00-cut", "01-none", "02-words", "03-zeros", "04-link"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("the error does not name %s: %v", name, err)
 		}
-		if _, err := os.Lstat(filepath.Join(dir, name+entrySuffix+badSuffix)); err != nil {
-			t.Error(err)
-		}
+	}
+	if got, want := inDir(t, dir), []string{"02-words.json.bad", "04-link.json.bad"}; !slices.Equal(got, want) {
+		t.Errorf("in the spool: %v, want %v", got, want)
 	}
 	if keys, err := takeIn(t, s); len(keys) > 0 || err != nil {
 		t.Errorf("again: %v, %v", keys, err)
+	}
+}
+
+func inDir(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// An entry that goes means to its process that its record is stored: one that cannot be placed stays with it.
+func TestAnEntryThatCannotBePlacedStaysWithItsProcess(t *testing.T) {
+	j := newJournal(t)
+	s := lock(t, j)
+	got := make(chan waiter, 1)
+	spoolBehind(t, j, rec("a", "10.0.0.1", "veth1", 1), got)
+	err := s.Update(func(tx *Tx) error {
+		return tx.TakeIn(func(*attachment.Record, bool) error { return errors.New("no") })
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	s.Unlock()
+	if w := <-got; w.s == nil || w.p == nil || w.p.Taken() {
+		t.Errorf("the process has session %v, entry %v: %v", w.s, w.p, w.err)
+	}
+}
+
+// The part that a live process is writing is its own.
+func TestAPartThatIsBeingWrittenStays(t *testing.T) {
+	j := newJournal(t)
+	s := lock(t, j)
+	if err := os.Mkdir(j.spoolDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := beginPart(filepath.Join(j.spoolDir(), "00-1.json.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		if _, err := takeIn(t, s); err != nil {
+			t.Error(err)
+		}
+		if got := inDir(t, j.spoolDir()); len(got) != want {
+			t.Errorf("in the spool: %v, want %d", got, want)
+		}
+		f.Close()
 	}
 }

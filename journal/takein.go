@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,9 +27,11 @@ var ErrLater = errors.New("left to the process that waits")
 
 // TakeIn gives the spooled records to place, in the order in which they came; what place puts is committed with the
 // rest of the transaction, and then their entries go. waits tells whether the record's process is still there. An entry
-// that cannot be read, or placed, is set aside and reported; it does not stop the others.
+// that cannot be read, or placed, is set aside and reported; it does not stop the others. Half of one goes: its process
+// was killed, or the power was cut, before anybody was told that it is stored.
 func (t *Tx) TakeIn(place func(r *attachment.Record, waits bool) error) error {
-	entries, err := t.waiting()
+	entries, parts, err := t.waiting()
+	removeParts(parts)
 	if len(entries) == 0 {
 		return err
 	}
@@ -47,6 +52,8 @@ func (t *Tx) TakeIn(place func(r *attachment.Record, waits bool) error) error {
 		}
 		switch err := takeOne(path, place); {
 		case errors.Is(err, ErrLater), errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, errHalf):
+			errs = append(errs, fmt.Errorf("spool entry %s: %w, removed", path, err), os.Remove(path))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("spool entry %s: %w", path, err), os.Rename(path, path+badSuffix))
 		default:
@@ -62,9 +69,12 @@ func (t *Tx) TakeIn(place func(r *attachment.Record, waits bool) error) error {
 			return errors.Join(append(errs, err)...)
 		}
 	}
+	crash.At("takein.placed")
 	t.tx.OnCommit(func() {
+		crash.At("takein.committed")
 		for _, path := range taken {
 			_ = os.Remove(path) // else the next one does, by keyTaken
+			crash.At("takein.removed")
 		}
 	})
 	return errors.Join(errs...)
@@ -72,14 +82,14 @@ func (t *Tx) TakeIn(place func(r *attachment.Record, waits bool) error) error {
 
 // SpoolEmpty reports whether nothing waits to be taken in.
 func (j *Journal) SpoolEmpty() bool {
-	entries, err := (&Tx{spools: j.spoolDirs()}).waiting()
+	entries, _, err := (&Tx{spools: j.spoolDirs()}).waiting()
 	return err == nil && len(entries) == 0
 }
 
 // Waiting calls fn for each record that waits to be taken in, oldest first, with its file. Those that cannot be read do
 // not stop it; their errors are joined in the result.
 func (j *Journal) Waiting(fn func(r *attachment.Record, file string)) error {
-	entries, err := (&Tx{spools: j.spoolDirs()}).waiting()
+	entries, _, err := (&Tx{spools: j.spoolDirs()}).waiting()
 	errs := []error{err}
 	for _, path := range entries {
 		err := takeOne(path, func(r *attachment.Record, _ bool) error { fn(r, path); return nil })
@@ -90,11 +100,12 @@ func (j *Journal) Waiting(fn func(r *attachment.Record, file string)) error {
 	return errors.Join(errs...)
 }
 
-// waiting gives the entries of all spools, oldest first. One that others can write is an error, and read by nobody.
-func (t *Tx) waiting() (paths []string, err error) {
+// waiting gives the entries of all spools, oldest first, and those that are being written. A spool that others can write
+// is an error, and read by nobody.
+func (t *Tx) waiting() (paths, parts []string, err error) {
 	for _, dir := range t.spools {
-		names, rerr := readNames(dir)
-		if len(names) > 0 {
+		names, begun, rerr := readNames(dir)
+		if len(names)+len(begun) > 0 {
 			rerr = errors.Join(rerr, safeSpool(dir))
 		}
 		if rerr != nil {
@@ -104,10 +115,24 @@ func (t *Tx) waiting() (paths []string, err error) {
 		for _, n := range names {
 			paths = append(paths, filepath.Join(dir, n))
 		}
+		for _, n := range begun {
+			parts = append(parts, filepath.Join(dir, n))
+		}
 	}
 	// Their names begin with the time.
 	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
-	return paths, err
+	return paths, parts, err
+}
+
+// errHalf says that an entry was never written to its end.
+var errHalf = errors.New("half a record")
+
+// half tells what was cut off, or what the file system gave no blocks to before a power cut, from what somebody spoilt.
+func half(b []byte) bool {
+	var raw json.RawMessage
+	var syntax *json.SyntaxError
+	err := json.Unmarshal(b, &raw)
+	return bytes.IndexByte(b, 0) >= 0 || errors.As(err, &syntax) && syntax.Offset == int64(len(b))
 }
 
 func takeOne(path string, place func(r *attachment.Record, waits bool) error) error {
@@ -120,25 +145,32 @@ func takeOne(path string, place func(r *attachment.Record, waits bool) error) er
 	if err != nil {
 		return err
 	}
-	r, err := attachment.Decode(b)
-	if err != nil {
-		return err
-	}
 	waits := errors.Is(flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
-	return place(r, waits)
+	r, err := attachment.Decode(b)
+	if err == nil {
+		err = place(r, waits)
+	} else if half(b) {
+		err = errHalf
+	}
+	if err != nil && waits {
+		return ErrLater // an entry that goes means to its process that it is stored
+	}
+	return err
 }
 
-// readNames gives the entries of a spool, oldest first; one that was never made is empty.
-func readNames(dir string) ([]string, error) {
+// readNames gives the entries of a spool, oldest first, and those that are being written; one that was never made is empty.
+func readNames(dir string) (names, parts []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read spool: %w", err)
+		return nil, nil, fmt.Errorf("read spool: %w", err)
 	}
-	var names []string
 	for _, f := range files {
-		if strings.HasSuffix(f.Name(), entrySuffix) {
+		switch {
+		case strings.HasSuffix(f.Name(), entrySuffix):
 			names = append(names, f.Name())
+		case strings.HasSuffix(f.Name(), entrySuffix+partSuffix):
+			parts = append(parts, f.Name())
 		}
 	}
-	return names, nil
+	return names, parts, nil
 }

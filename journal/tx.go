@@ -39,14 +39,28 @@ func (t *Tx) bucket(name []byte) *bolt.Bucket {
 	return t.tx.Bucket(name)
 }
 
-// prepare makes the buckets of a new file.
-func (t *Tx) prepare() error {
+// keyMoved marks a file that came into its place by a rename(2).
+var keyMoved = []byte("moved")
+
+// prepare makes the buckets of a new file. Of one that has just come into its place it makes that sure: else a power cut
+// could take the name back, and with it what is acknowledged from now on.
+func (t *Tx) prepare(dir string) error {
 	if err := t.checkSchema(); err != nil {
 		return err
 	}
-	if t.bucket(bucketMeta) != nil {
-		return nil
+	if meta := t.bucket(bucketMeta); meta != nil {
+		if meta.Get(keyMoved) == nil {
+			return nil
+		}
+		return errors.Join(syncDir(dir), meta.Delete(keyMoved))
 	}
+	if err := syncUp(dir); err != nil {
+		return err
+	}
+	return t.makeBuckets()
+}
+
+func (t *Tx) makeBuckets() error {
 	for _, b := range allBuckets {
 		if _, err := t.tx.CreateBucketIfNotExists(b); err != nil {
 			return fmt.Errorf("make bucket %s: %w", b, err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/internal/kernel"
 	"github.com/backstop-cni/backstop/internal/reconcile"
 	"github.com/backstop-cni/backstop/journal"
@@ -43,6 +44,7 @@ func cmdAdd(args *skel.CmdArgs, rules *kernel.Ahead) error {
 		}
 		c.env.Log.WithFields(c.fields("record")).WithError(err).Warn("the attachment is not recorded, its teardown will not be backstopped")
 	}
+	crash.At("add.stored")
 	_, err = os.Stdout.Write(append(bytes.TrimSpace(cfg.PrevResult), '\n'))
 	if err != nil {
 		return fail(types.ErrIOFailure, "write result", err)
@@ -58,6 +60,7 @@ func (c *call) add() error {
 		c.env.Log.WithFields(c.fields("capture")).WithError(err).Warn("not everything could be read")
 	}
 	rec.Resources = slices.Clip(rec.Resources)
+	crash.At("add.captured")
 	captured := *rec
 	err = c.store(rec)
 	if err == nil || c.cfg.FailOnJournal {
@@ -102,7 +105,9 @@ func (c *call) store(rec *attachment.Record) error {
 	if err != nil {
 		return err
 	}
+	crash.At("add.committed")
 	c.heal(s, heal)
+	crash.At("add.healed")
 	c.env.SweepDue(s, due)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/internal/kernel"
 	"github.com/backstop-cni/backstop/internal/reconcile"
 	"github.com/backstop-cni/backstop/journal"
@@ -24,14 +25,10 @@ func (c *call) update(s *journal.Session, fn func(*journal.Tx) error) error {
 	if !errors.Is(err, journal.ErrDamaged) {
 		return err
 	}
-	aside, qerr := s.Quarantine(c.env.Now().Wall)
-	if qerr != nil {
-		return errors.Join(err, qerr)
-	}
-	log := c.env.Log.WithFields(c.fields("quarantine")).WithError(err).WithField("file", aside)
-	log.Error("the journal is damaged, it was put aside and a new one is begun; `backstopctl journal export` reads what is left of it")
+	log := c.env.Log.WithFields(c.fields("quarantine")).WithError(err)
 	found := c.adopt()
-	err = s.Update(func(tx *journal.Tx) error { // by itself: fn may find that it has nothing to write
+	crash.At("quarantine.adopted")
+	aside, qerr := s.BeginAnew(c.env.Now().Wall, func(tx *journal.Tx) error {
 		if err := c.env.Enter(tx); err != nil {
 			return err
 		}
@@ -42,9 +39,10 @@ func (c *call) update(s *journal.Session, fn func(*journal.Tx) error) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if qerr != nil {
+		return errors.Join(err, qerr)
 	}
+	log.WithField("file", aside).Error("the journal is damaged, it was put aside and a new one is begun; `backstopctl journal export` reads what is left of it")
 	return s.Update(fn)
 }
 

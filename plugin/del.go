@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/internal/primary"
 	"github.com/backstop-cni/backstop/internal/reconcile"
 	"github.com/backstop-cni/backstop/journal"
@@ -67,6 +68,7 @@ func (c *call) del() error {
 	if err != nil {
 		return err
 	}
+	crash.At("del.probed")
 	err = c.act(probe)
 	if errors.Is(err, errUnasked) { // not under the lock
 		err = c.act(c.ask())
@@ -178,6 +180,7 @@ func (c *call) decide(s *journal.Session, probe teardown.Probe) (intent *reconci
 		return c.deferTo(tx, rec, d.Why)
 	})
 	if err == nil && intent == nil {
+		crash.At("del.deferred")
 		c.env.SweepDue(s, due)
 	}
 	return intent, err

@@ -30,6 +30,11 @@ func TestImportsAreFew(t *testing.T) {
 				t.Errorf("the plugin imports %s", d)
 			}
 		}
+		if d == "github.com/backstop-cni/backstop/internal/crash" {
+			if imports, err := exec.Command("go", "list", "-f", "{{.Imports}}", d).Output(); err != nil || string(imports) != "[]\n" {
+				t.Errorf("%s imports %s without its tag: %v", d, imports, err)
+			}
+		}
 		if first, _, _ := strings.Cut(d, "/"); strings.Contains(first, ".") && !allowed(d) {
 			t.Errorf("the plugin imports %s, which is not in the list here: is it worth each pod's start?", d)
 		}
@@ -67,6 +72,12 @@ func TestBinaryIsSmallAndStatic(t *testing.T) {
 	b, err := os.ReadFile(bin)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// internal/crash is imported by its name and leaves nothing behind without its tag.
+	for _, trace := range []string{"internal/crash", "BACKSTOP_CRASH_AT"} {
+		if strings.Contains(string(b), trace) {
+			t.Errorf("%q is in the plugin: crash points are for `make crash` alone", trace)
+		}
 	}
 	if strings.Contains(string(b), "ld-linux") {
 		t.Error("the plugin needs a dynamic linker")

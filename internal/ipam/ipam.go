@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"golang.org/x/sys/unix"
 )
 
@@ -115,6 +116,7 @@ func (c Config) Release(network string, wait time.Duration, want func([]attachme
 			continue
 		}
 		released = append(released, r)
+		crash.At("release.removed")
 	}
 	return released, errors.Join(errs...)
 }

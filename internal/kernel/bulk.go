@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/internal/rtattr"
 	"golang.org/x/sys/unix"
 )
@@ -91,13 +92,16 @@ func (h *Handle) deleteGroup(rs []attachment.Resource, errs []error) {
 		for _, r := range rs {
 			if _, there := before[r.Link.Index]; there {
 				_ = h.setGroup(r.Link.Index, group) // whether it worked is seen next
+				crash.At("group.marked")
 			}
 		}
 		err = h.compare(rs, errs, group, before)
 	}
+	crash.At("group.compared")
 	if err == nil {
 		err = h.do(unix.RTM_DELLINK, ifInfo(0), attr{unix.IFLA_GROUP, u32(group)})
 	}
+	crash.At("group.removed")
 	if err == nil {
 		return
 	}

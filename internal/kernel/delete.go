@@ -5,16 +5,19 @@ import (
 	"fmt"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"golang.org/x/sys/unix"
 )
 
 // Delete removes exactly this resource. The caller compared identities and
 // claims; nothing here decides.
 func (h *Handle) Delete(r attachment.Resource) error {
+	crash.At("remove.before")
 	q, err := deletion(r)
 	if err == nil {
 		err = h.do(q.typ, q.head, q.attrs...)
 	}
+	crash.At("remove.after")
 	return deleted(r, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/journal"
 	"github.com/backstop-cni/backstop/teardown"
 )
@@ -160,6 +161,7 @@ func (e *Env) sweepOne(s *journal.Session, k attachment.Key) Swept {
 	}
 	out.State = rec.State
 	out.Action = e.decideSweep(rec)
+	crash.At("sweep.decided")
 	switch out.Action {
 	case teardown.Examine:
 		out.Plan, out.Err = e.examine(s, rec)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/journal"
 	"github.com/backstop-cni/backstop/teardown"
 )
@@ -73,6 +74,7 @@ type Torn struct {
 // Finish removes what is left, verifies and writes the outcomes, in the session
 // that Begin's transaction was in.
 func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
+	crash.At("teardown.intended")
 	together := *e
 	together.Kernel = teardown.Together(e.Kernel, in.recs...)
 	work := make([]teardown.Work, len(in.recs))
@@ -84,6 +86,7 @@ func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
 		}
 	}
 	var done []Torn
+	crash.At("teardown.planned")
 	for i, out := range teardown.Execute(e.Kernel, e.Node, work) {
 		rec := in.recs[i]
 		for _, x := range out.Removed {
@@ -92,6 +95,7 @@ func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
 		if in.job.Release {
 			out.Err = errors.Join(out.Err, e.release(rec, &out))
 		}
+		crash.At("teardown.released")
 		e.settle(rec, out, in.job.Settle)
 		done = append(done, Torn{rec, out})
 	}
@@ -103,6 +107,7 @@ func (e *Env) Finish(s *journal.Session, in *Intent) ([]Torn, error) {
 		}
 		return nil
 	})
+	crash.At("teardown.settled")
 	if err != nil {
 		return done, fmt.Errorf("write outcome of teardown: %w", err)
 	}

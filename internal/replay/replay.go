@@ -13,6 +13,7 @@ import (
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/conflist"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/internal/kernel"
 	"github.com/backstop-cni/backstop/internal/primary"
 	"github.com/backstop-cni/backstop/internal/reconcile"
@@ -230,8 +231,10 @@ func (p *Replayer) one(ctx context.Context, res *Result) error {
 		}
 		return nil
 	}
+	crash.At("replay.begun")
 	err = p.del(ctx, rec)
 	res.Done = err == nil
+	crash.At("replay.told") // the primary knows, the journal does not
 	return errors.Join(err, p.note(ctx, res, err))
 }
 
@@ -261,6 +264,7 @@ func (p *Replayer) del(ctx context.Context, rec *attachment.Record) error {
 	if err := c.store(dir, rec.Key); err != nil {
 		return err
 	}
+	crash.At("replay.private")
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	cni := libcni.NewCNIConfigWithCacheDir(pluginPath(rec), dir, nil)
@@ -268,6 +272,7 @@ func (p *Replayer) del(ctx context.Context, rec *attachment.Record) error {
 	if err := cni.DelNetworkList(ctx, list, rt); err != nil {
 		return fmt.Errorf("DEL of the rest of network %q for %s: %w", list.Name, rec.Key, err)
 	}
+	crash.At("replay.acknowledged")
 	forgetCacheEntry(rec)
 	return nil
 }
