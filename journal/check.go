@@ -14,6 +14,10 @@ var derived = [][]byte{bucketByIP, bucketByLink, bucketDue}
 // Check looks at everything: bbolt's pages, each record, and whether the indexes are what the records make them. It
 // gives what is wrong; records that cannot be decoded are named by their keys.
 func (t *Tx) Check() (wrong []error) {
+	// bbolt's own check is not safe on pages that do not fit together.
+	if err := checkPages(t.tx.DB().Path()); err != nil {
+		return []error{fmt.Errorf("pages: %w", err)}
+	}
 	for err := range t.tx.Check() {
 		wrong = append(wrong, fmt.Errorf("pages: %w", err))
 	}

@@ -43,8 +43,9 @@ func (j *Journal) Empty() bool { return !j.Exists() && j.SpoolEmpty() }
 // Session is the time during which one process has the journal to itself. Reading
 // claims, removing and writing the outcome happen within one session.
 type Session struct {
-	j    *Journal
-	lock *os.File
+	j      *Journal
+	lock   *os.File
+	marked bool // see mark
 }
 
 // Lock waits for the journal until ctx ends (ErrBusy). The directory is made
@@ -139,6 +140,12 @@ func (s *Session) View(fn func(*Tx) error) error {
 // with opens a file, the journal or the one that is to be it, runs fn and closes it. Pages that do not fit together make
 // bbolt panic, or fault on the mapped file: both are reported as ErrDamaged.
 func (s *Session) with(path string, readOnly bool, fn func(*bolt.DB) error) (err error) {
+	if path == s.j.path {
+		if err := s.afterDeath(); err != nil {
+			return err
+		}
+		defer s.unmark()
+	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	var file *os.File
 	defer func() {
@@ -152,7 +159,9 @@ func (s *Session) with(path string, readOnly bool, fn func(*bolt.DB) error) (err
 		OpenFile: func(path string, flag int, mode os.FileMode) (_ *os.File, err error) {
 			file, err = openNoFollow(path, flag, mode)
 			if err == nil && path == s.j.path {
-				err = notEmpty(file)
+				if err = notEmpty(file); err == nil {
+					s.mark()
+				}
 			}
 			return file, err
 		},
