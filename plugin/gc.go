@@ -43,6 +43,10 @@ func (c *call) gc() error {
 	var dead []attachment.Key
 	errs := []error{c.env.TakeIn(context.Background(), c.journal, lockWait)}
 	if c.cfg.ValidAttachments != nil {
+		c.listed = map[GCAttachment]bool{}
+		for _, a := range *c.cfg.ValidAttachments {
+			c.listed[a] = true
+		}
 		err := c.journal.ViewWithin(context.Background(), lockWait, func(tx *journal.Tx) error {
 			errs = append(errs, tx.Each(func(r *attachment.Record) error {
 				if c.collectable(r) {
@@ -105,8 +109,5 @@ func (c *call) collectable(r *attachment.Record) bool {
 	if r.Network != c.cfg.Name || r.State == attachment.Owed || !r.SameNode(c.env.Node) {
 		return false
 	}
-	listed := slices.ContainsFunc(*c.cfg.ValidAttachments, func(a GCAttachment) bool {
-		return a.ContainerID == r.ContainerID && a.IfName == r.IfName
-	})
-	return !listed && c.env.Collectable(r)
+	return !c.listed[GCAttachment{ContainerID: r.ContainerID, IfName: r.IfName}] && c.env.Collectable(r)
 }

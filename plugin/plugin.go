@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/internal/kernel"
 	"github.com/backstop-cni/backstop/internal/reconcile"
 	"github.com/backstop-cni/backstop/internal/version"
@@ -29,6 +30,7 @@ const (
 // Run serves the verb that the environment names and gives the exit code. The
 // caller's goroutine must be locked to the main thread since the start of the process.
 func Run(stdin io.Reader, stdout, stderr io.Writer) int {
+	crash.At("plugin.begun")
 	deepStack(false)
 	if os.Getenv("CNI_COMMAND") == "DEL" {
 		return runDel(stdin, stdout, stderr)
@@ -63,7 +65,8 @@ type call struct {
 	close   func()
 	flawed  bool // the configuration has problems, and defaults stand in
 	result  attachment.Result
-	rules   *kernel.Ahead // begun before anything else; nil where the rules are read on demand
+	listed  map[GCAttachment]bool // what a GC's runtime says is there
+	rules   *kernel.Ahead         // begun before anything else; nil where the rules are read on demand
 }
 
 // open prepares a call: log, node and the host's kernel.
@@ -88,6 +91,7 @@ func open(cfg *Config, args *skel.CmdArgs, stderr io.Writer) (*call, error) {
 	}
 	c.env.Node, c.env.Kernel, c.env.Call = node, c.host, c.key
 	c.close = func() { c.host.Close(); closeLog() }
+	crash.At("plugin.opened")
 	return c, nil
 }
 

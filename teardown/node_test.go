@@ -62,8 +62,8 @@ func (n *node) Rules(f attachment.RuleFilter) (out []attachment.Rule, err error)
 	return out, n.fails["rules"]
 }
 
-func (n *node) RoutesOver(oif int) ([]attachment.Route, error) {
-	return where(n.routes, func(r attachment.Route) bool { return r.Oif == oif }), n.fails["routes over"]
+func (n *node) RoutesOver(oifs ...int) ([]attachment.Route, error) {
+	return where(n.routes, func(r attachment.Route) bool { return slices.Contains(oifs, r.Oif) }), n.fails["routes over"]
 }
 
 func (n *node) RoutesIn(table uint32) ([]attachment.Route, error) {

@@ -43,10 +43,12 @@ func (a *app) runGC(ctx context.Context, runtimeCache bool) error {
 		return err
 	}
 	defer done()
-	_, _, planned, err := a.garbage(ctx, env, j, runtimeCache)
+	find := func() (*garbageFound, error) { return a.garbage(ctx, env, j, runtimeCache) }
+	found, err := find()
 	if err != nil {
 		return err
 	}
+	planned := found.items
 	nft, err := a.chains(env, garbage.Ends{})
 	if err != nil {
 		return err
@@ -65,49 +67,75 @@ func (a *app) runGC(ctx context.Context, runtimeCache bool) error {
 	if err := a.confirm("Remove what is dead?"); err != nil {
 		return err
 	}
-	gone, err := a.collect(ctx, env, j, planned, runtimeCache)
+	if !a.yes { // an answer takes its time: only what was dead then and is dead still
+		if found, err = find(); err != nil {
+			return err
+		}
+	}
+	gone, err := found.remove(planned)
 	chains, cerr := nft.remove(ctx, j)
 	left := slices.DeleteFunc(slices.Clone(nft.only), dead)
 	return errors.Join(err, nerr, cerr, a.printGarbage(slices.Concat(gone, chains, left), "removed"))
 }
 
-// collect removes the files of a plan. An answer takes its time: only what was dead then and is dead still.
-func (a *app) collect(ctx context.Context, env *reconcile.Env, j *journal.Journal, planned []garbage.Item, runtimeCache bool) ([]garbage.Item, error) {
-	finder, stores, items, err := a.garbage(ctx, env, j, runtimeCache)
+// garbageFound is garbage that was found, and where.
+type garbageFound struct {
+	finder *garbage.Finder
+	stores []garbage.Store
+	items  []garbage.Item
+}
+
+// remove removes the files of a plan that are dead, and gives what it looked at.
+func (f *garbageFound) remove(planned []garbage.Item) (seen []garbage.Item, err error) {
+	type same struct {
+		file string
+		life attachment.Life
+	}
+	shown := map[same]bool{}
+	for _, p := range planned {
+		if p.Netfilter == nil {
+			shown[same{p.File, p.Life}] = true
+		}
+	}
+	var errs []error
+	for _, it := range f.items {
+		if !shown[same{it.File, it.Life}] {
+			continue
+		}
+		seen = append(seen, it)
+		if dead(it) {
+			errs = append(errs, f.finder.Remove(f.stores, it))
+		}
+	}
+	return seen, errors.Join(errs...)
+}
+
+// garbage finds it, in every place that the records and the conflists name. Nobody waits for it: only the records are read
+// under the journal's lock.
+func (a *app) garbage(ctx context.Context, env *reconcile.Env, j *journal.Journal, runtimeCache bool) (*garbageFound, error) {
+	var found garbageFound
+	var dirs []string
+	err := a.view(ctx, j, func(tx *journal.Tx) (err error) { found.stores, dirs, err = a.places(tx); return err })
 	if err != nil {
 		return nil, err
 	}
-	items = slices.DeleteFunc(items, func(it garbage.Item) bool {
-		return !slices.ContainsFunc(planned, func(p garbage.Item) bool { return p.Netfilter == nil && p.File == it.File && p.Life == it.Life })
-	})
-	var errs []error
-	for _, it := range items {
-		if dead(it) {
-			errs = append(errs, finder.Remove(stores, it))
-		}
-	}
-	return items, errors.Join(errs...)
-}
-
-// garbage finds it, in every place that the records and the conflists name.
-func (a *app) garbage(ctx context.Context, env *reconcile.Env, j *journal.Journal, runtimeCache bool) (f *garbage.Finder, stores []garbage.Store, items []garbage.Item, err error) {
+	caches := garbage.ReadCaches(dirs)
 	err = a.view(ctx, j, func(tx *journal.Tx) error {
-		var caches []string
-		if stores, caches, err = a.places(tx); err != nil {
-			return err
-		}
-		if f, err = garbage.NewFinder(env, tx, caches); err != nil {
+		if found.finder, err = garbage.NewFinder(env, tx, caches); err != nil {
 			fmt.Fprintf(a.stderr, "backstopctl: not everything could be read: %v\n", err)
-		}
-		if items, err = f.Reservations(stores); err != nil {
-			return err
-		}
-		if runtimeCache {
-			items = append(items, f.CacheEntries()...)
 		}
 		return nil
 	})
-	return f, stores, items, err
+	if err != nil {
+		return nil, err
+	}
+	if found.items, err = found.finder.Reservations(found.stores); err != nil {
+		return nil, err
+	}
+	if runtimeCache {
+		found.items = append(found.items, found.finder.CacheEntries()...)
+	}
+	return &found, nil
 }
 
 // places gives those that the conflists and the open records name.

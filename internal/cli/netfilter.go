@@ -24,6 +24,8 @@ type chains struct {
 	want func(attachment.Key) bool
 	// unrecorded has those found, too, that only the runtime's cache knows.
 	unrecorded bool
+	// caches are the runtime's, nil until they are needed.
+	caches *garbage.Caches
 	// only, if it is not nil, is what a person has seen: remove leaves everything else alone.
 	only []garbage.Item
 }
@@ -47,7 +49,12 @@ func (a *app) chains(env *reconcile.Env, ends garbage.Ends) (*chains, error) {
 
 func (c *chains) close() { c.nft.Close() }
 
-// find gives what is there of the attachments, judged. The runtime's cache, which may be large, is only read when
+// needCaches is the answer of a look for which the runtime's caches have to be read first, without the journal's lock.
+type needCaches struct{ dirs []string }
+
+func (needCaches) Error() string { return "the runtime's caches have not been read" }
+
+// find gives what is there of the attachments, judged. The runtime's cache, which may be large, is only needed when
 // it could change the answer.
 func (c *chains) find(tx *journal.Tx) ([]garbage.Item, error) {
 	rules, err := c.nft.Read()
@@ -55,16 +62,16 @@ func (c *chains) find(tx *journal.Tx) ([]garbage.Item, error) {
 		return nil, err
 	}
 	// A record that cannot be read is told of by the commands themselves, and keeps nobody from the others.
-	f, _ := garbage.NewFinder(c.env, tx, nil)
+	f, _ := garbage.NewFinder(c.env, tx, garbage.ReadCaches(nil))
 	mine := rules.Find(c.wanted(f))
 	if items := f.Netfilter(mine, c.ends); !c.unrecorded && !slices.ContainsFunc(items, dead) {
 		return items, nil
 	}
-	_, caches, err := c.a.places(tx)
-	if err != nil {
-		return nil, err
+	if c.caches == nil {
+		_, dirs, err := c.a.places(tx)
+		return nil, errors.Join(err, needCaches{dirs})
 	}
-	f, _ = garbage.NewFinder(c.env, tx, caches)
+	f, _ = garbage.NewFinder(c.env, tx, c.caches)
 	if c.unrecorded {
 		mine = rules.Find(c.wanted(f))
 	}
@@ -86,7 +93,12 @@ func dead(it garbage.Item) bool { return it.Life == attachment.Dead }
 
 // plan is find in a transaction of its own.
 func (c *chains) plan(ctx context.Context, j *journal.Journal) (items []garbage.Item, err error) {
-	err = c.a.view(ctx, j, func(tx *journal.Tx) (err error) { items, err = c.find(tx); return err })
+	look := func(tx *journal.Tx) (err error) { items, err = c.find(tx); return err }
+	err = c.a.view(ctx, j, look)
+	if need := (needCaches{}); errors.As(err, &need) {
+		c.caches = garbage.ReadCaches(need.dirs)
+		err = c.a.view(ctx, j, look)
+	}
 	return items, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/reconcile"
@@ -68,21 +69,26 @@ func (a *app) runSweep(ctx context.Context) error {
 }
 
 func (a *app) planSweep(ctx context.Context, env *reconcile.Env, j *journal.Journal) (out []reconcile.Swept, err error) {
+	var records []*attachment.Record
 	err = a.view(ctx, j, func(tx *journal.Tx) error {
-		bad := tx.Each(func(r *attachment.Record) error {
-			others, err := env.Sharing(tx, r)
-			if err != nil {
-				out = append(out, reconcile.Swept{Key: r.Key, State: r.State, Err: err})
-				return nil
-			}
-			if s := env.PlanSweep(r, others); s.Action != teardown.Wait {
-				out = append(out, s)
-			}
-			return nil
-		})
-		a.unread(bad)
+		a.unread(tx.Each(func(r *attachment.Record) error { records = append(records, r); return nil }))
 		return nil
 	})
+	for some := range slices.Chunk(records, compared) {
+		together := *env
+		together.Kernel = teardown.Together(env.Kernel, some...)
+		err = errors.Join(err, a.view(ctx, j, func(tx *journal.Tx) error {
+			for _, r := range some {
+				others, err := env.Sharing(tx, r)
+				if err != nil {
+					out = append(out, reconcile.Swept{Key: r.Key, State: r.State, Err: err})
+				} else if s := together.PlanSweep(r, others); s.Action != teardown.Wait {
+					out = append(out, s)
+				}
+			}
+			return nil
+		}))
+	}
 	return out, err
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/garbage"
@@ -16,9 +15,11 @@ const onlyChains teardown.SweepAction = "netfilter"
 
 // planChains adds to the plans of a sweep what it would remove from netfilter, given that it carries them out.
 func (a *app) planChains(ctx context.Context, env *reconcile.Env, j *journal.Journal, plans []reconcile.Swept) ([]reconcile.Swept, error) {
-	nft, err := a.chains(env, garbage.Ends{Patient: true, Torn: func(k attachment.Key) bool {
-		return slices.ContainsFunc(plans, func(s reconcile.Swept) bool { return s.Key == k && s.Action == teardown.Examine && s.Err == nil })
-	}})
+	examined := map[attachment.Key]bool{}
+	for _, s := range plans {
+		examined[s.Key] = s.Action == teardown.Examine && s.Err == nil
+	}
+	nft, err := a.chains(env, garbage.Ends{Patient: true, Torn: func(k attachment.Key) bool { return examined[k] }})
 	if err != nil {
 		return plans, err
 	}
@@ -37,9 +38,11 @@ func (a *app) sweepChains(ctx context.Context, env *reconcile.Env, j *journal.Jo
 		return swept, err
 	}
 	defer nft.close()
-	nft.want = func(k attachment.Key) bool { // a grace begins with this sweep, however short it is
-		return !slices.ContainsFunc(swept, func(s reconcile.Swept) bool { return s.Key == k && s.Action == teardown.MarkDead })
+	marked := map[attachment.Key]bool{}
+	for _, s := range swept {
+		marked[s.Key] = s.Action == teardown.MarkDead
 	}
+	nft.want = func(k attachment.Key) bool { return !marked[k] } // a grace begins with this sweep, however short it is
 	gone, err := nft.remove(ctx, j)
 	swept, werr := a.withChains(ctx, j, swept, gone)
 	if err == nil {
@@ -50,14 +53,19 @@ func (a *app) sweepChains(ctx context.Context, env *reconcile.Env, j *journal.Jo
 
 // withChains puts the items that go behind the steps of their attachments, which are closed if the sweep did not see them.
 func (a *app) withChains(ctx context.Context, j *journal.Journal, swept []reconcile.Swept, items []garbage.Item) ([]reconcile.Swept, error) {
+	at := map[attachment.Key]int{}
+	for i, s := range swept {
+		at[s.Key] = i
+	}
 	err := a.view(ctx, j, func(tx *journal.Tx) error {
 		for _, it := range items {
 			if it.Life != attachment.Dead {
 				continue
 			}
-			i := slices.IndexFunc(swept, func(s reconcile.Swept) bool { return s.Key == it.Key })
-			if i < 0 {
+			i, there := at[it.Key]
+			if !there {
 				i = len(swept)
+				at[it.Key] = i
 				state := attachment.Closed
 				if r, err := tx.Get(it.Key); err == nil && r != nil {
 					state = r.State

@@ -83,32 +83,39 @@ func (a *app) showPlans(ctx context.Context, env *reconcile.Env, j *journal.Jour
 		return err
 	}
 	defer nft.close()
-	err = a.view(ctx, j, func(tx *journal.Tx) error {
-		rules, err := nft.find(tx)
-		if err != nil {
-			fmt.Fprintf(a.stderr, "backstopctl: netfilter is not in this plan: %v\n", err)
-		}
-		for _, r := range records {
-			others, err := env.Sharing(tx, r)
-			if err != nil {
-				return err
-			}
-			others = slices.DeleteFunc(others, func(o teardown.Other) bool {
-				return slices.ContainsFunc(records, func(r *attachment.Record) bool { return r.Key == o.Record.Key })
-			})
-			p := env.Plan(r, others)
-			reconcile.PlanRelease(r, &p)
-			p.Steps = append(p.Steps, stepsOf(r.Key, rules)...)
-			if env.Life(r.Claim()) == attachment.Live {
-				p.Notes = append(p.Notes, "this attachment is live: its pod loses its network")
-			}
-			plans = append(plans, planned(p))
-			texts = append(texts, p.String())
-		}
-		return nil
-	})
+	rules, err := nft.plan(ctx, j)
 	if err != nil {
-		return err
+		fmt.Fprintf(a.stderr, "backstopctl: netfilter is not in this plan: %v\n", err)
+	}
+	of := byAttachment(rules)
+	chosen := map[attachment.Key]bool{}
+	for _, r := range records {
+		chosen[r.Key] = true
+	}
+	for some := range slices.Chunk(records, compared) {
+		together := *env
+		together.Kernel = teardown.Together(env.Kernel, some...)
+		err = a.view(ctx, j, func(tx *journal.Tx) error {
+			for _, r := range some {
+				others, err := env.Sharing(tx, r)
+				if err != nil {
+					return err
+				}
+				others = slices.DeleteFunc(others, func(o teardown.Other) bool { return chosen[o.Record.Key] })
+				p := together.Plan(r, others)
+				reconcile.PlanRelease(r, &p)
+				p.Steps = append(p.Steps, stepsOf(of[r.Key])...)
+				if env.Life(r.Claim()) == attachment.Live {
+					p.Notes = append(p.Notes, "this attachment is live: its pod loses its network")
+				}
+				plans = append(plans, planned(p))
+				texts = append(texts, p.String())
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return a.print(plans, func(w io.Writer) {
 		for _, t := range texts {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/garbage"
@@ -13,9 +12,11 @@ import (
 
 // chainsOf looks at what plugins made for records that a person wants torn down.
 func (a *app) chainsOf(env *reconcile.Env, records []*attachment.Record) (*chains, error) {
-	of := func(k attachment.Key) bool {
-		return slices.ContainsFunc(records, func(r *attachment.Record) bool { return r.Key == k })
+	named := map[attachment.Key]bool{}
+	for _, r := range records {
+		named[r.Key] = true
 	}
+	of := func(k attachment.Key) bool { return named[k] }
 	c, err := a.chains(env, garbage.Ends{Torn: of, Ordered: true})
 	if err == nil {
 		c.want = of
@@ -23,14 +24,20 @@ func (a *app) chainsOf(env *reconcile.Env, records []*attachment.Record) (*chain
 	return c, err
 }
 
-// stepsOf gives the lines of a plan for one attachment.
-func stepsOf(k attachment.Key, items []garbage.Item) (out []teardown.Step) {
+// stepsOf gives the lines of a plan for one attachment's.
+func stepsOf(items []garbage.Item) (out []teardown.Step) {
 	for _, it := range items {
-		if it.Key == k {
-			out = append(out, step(it))
-		}
+		out = append(out, step(it))
 	}
 	return out
+}
+
+func byAttachment(items []garbage.Item) map[attachment.Key][]garbage.Item {
+	of := map[attachment.Key][]garbage.Item{}
+	for _, it := range items {
+		of[it.Key] = append(of[it.Key], it)
+	}
+	return of
 }
 
 // tearDownChains removes from netfilter what was made for records that are torn down, and adds it to their rows.
@@ -41,8 +48,9 @@ func (a *app) tearDownChains(ctx context.Context, env *reconcile.Env, j *journal
 	}
 	defer nft.close()
 	gone, err := nft.remove(ctx, j)
+	of := byAttachment(gone)
 	for i := range done {
-		done[i].add(stepsOf(done[i].Key, gone)...)
+		done[i].add(stepsOf(of[done[i].Key])...)
 	}
 	return err
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/internal/reconcile"
@@ -68,8 +70,8 @@ func (a *app) differences(cmd *cobra.Command, args []string) (found []difference
 		return nil, 0, err
 	}
 	found = []difference{}
-	for _, r := range records {
-		ds, err := a.compare(cmd, env, j, r)
+	for some := range slices.Chunk(records, compared) {
+		ds, err := a.compareSome(cmd.Context(), env, j, some)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -78,26 +80,43 @@ func (a *app) differences(cmd *cobra.Command, args []string) (found []difference
 	if len(args) > 0 {
 		return found, len(records), nil
 	}
-	_, _, items, err := a.garbage(cmd.Context(), env, j, false)
-	for _, it := range items {
+	garbage, err := a.garbage(cmd.Context(), env, j, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, it := range garbage.items {
 		found = append(found, difference{Key: it.Key, Life: it.Life, What: "reservation", Resource: it.Reservation.String(), Why: it.Why})
 	}
-	return found, len(records), err
+	return found, len(records), nil
 }
 
-func (a *app) compare(cmd *cobra.Command, env *reconcile.Env, j *journal.Journal, r *attachment.Record) (out []difference, err error) {
-	var plan teardown.Plan
-	life := env.Life(r.Claim())
-	err = a.view(cmd.Context(), j, func(tx *journal.Tx) error {
-		others, err := env.Sharing(tx, r)
-		if err == nil {
-			plan = env.Plan(r, others)
+// compared is how many records share one look at the node's rules, and one at the journal.
+const compared = 512
+
+func (a *app) compareSome(ctx context.Context, env *reconcile.Env, j *journal.Journal, records []*attachment.Record) (out []difference, err error) {
+	records = slices.DeleteFunc(slices.Clone(records), func(r *attachment.Record) bool { return !r.SameNode(env.Node) })
+	others := make([][]teardown.Other, len(records))
+	err = a.view(ctx, j, func(tx *journal.Tx) (err error) {
+		for i, r := range records {
+			if others[i], err = env.Sharing(tx, r); err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
-	if err != nil || !r.SameNode(env.Node) {
+	if err != nil {
 		return nil, err
 	}
+	together := *env
+	together.Kernel = teardown.Together(env.Kernel, records...)
+	for i, r := range records {
+		out = append(out, differences(r, env.Life(r.Claim()), together.Plan(r, others[i]))...)
+	}
+	return out, nil
+}
+
+// differences are what a plan to tear down says of an attachment that should be there, or should not.
+func differences(r *attachment.Record, life attachment.Life, plan teardown.Plan) (out []difference) {
 	expected := r.State == attachment.Attached && life != attachment.Dead
 	for _, s := range plan.Steps {
 		d := difference{Key: r.Key, State: r.State, Life: life, Resource: s.Resource.String(), Why: s.Why}
@@ -113,5 +132,5 @@ func (a *app) compare(cmd *cobra.Command, env *reconcile.Env, j *journal.Journal
 		}
 		out = append(out, d)
 	}
-	return out, nil
+	return out
 }

@@ -80,8 +80,8 @@ func (f *Finder) interfaces(network, container string) (out []owner) {
 			out = append(out, o)
 		}
 	}
-	for o := range f.cache {
-		if o.network == network && o.container == container && !slices.Contains(out, o) {
+	for _, o := range f.inCache[container] {
+		if o.network == network && !slices.Contains(out, o) {
 			out = append(out, o)
 		}
 	}

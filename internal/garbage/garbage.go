@@ -48,6 +48,8 @@ type Finder struct {
 	past    map[owner]recorded // closed in this boot and here, the latest of each, with the addresses of all
 	cache   map[owner]entry
 	noCache error // what of the caches could not be read
+	// inCache are the interfaces that the cache knows of each container.
+	inCache map[string][]owner
 	// containers are the interfaces that are known of each, once they were asked for.
 	containers map[string][]owner
 	// samePaths says that a netns path means here what it meant to the runtime.
@@ -85,18 +87,36 @@ type entry struct {
 	file        string
 }
 
-// NewFinder reads the open records and the runtime's caches.
-func NewFinder(env *reconcile.Env, tx *journal.Tx, cacheDirs []string) (*Finder, error) {
-	f := &Finder{env: env, records: map[owner]recorded{}, past: map[owner]recorded{}, cache: map[owner]entry{}, samePaths: kernel.WithFirstProcess(env.Node.Mount)}
+// Caches is what the runtime's caches have. It may be a lot, and is read before the journal's lock is taken: a pod that
+// came since has its record.
+type Caches struct {
+	entries    map[owner]entry
+	containers map[string][]owner
+	err        error // what could not be read
+}
+
+// ReadCaches reads the entries below some runtimes' cache directories; none for none.
+func ReadCaches(dirs []string) *Caches {
+	c := &Caches{entries: map[owner]entry{}, containers: map[string][]owner{}}
+	for _, d := range dirs {
+		c.err = errors.Join(c.err, c.read(filepath.Join(d, "results")))
+	}
+	for o := range c.entries {
+		c.containers[o.container] = append(c.containers[o.container], o)
+	}
+	return c
+}
+
+// NewFinder reads the open records; what is in the runtime's caches was read before.
+func NewFinder(env *reconcile.Env, tx *journal.Tx, c *Caches) (*Finder, error) {
+	f := &Finder{env: env, records: map[owner]recorded{}, past: map[owner]recorded{}, cache: c.entries, inCache: c.containers, noCache: c.err,
+		samePaths: kernel.WithFirstProcess(env.Node.Mount)}
 	err := tx.Each(func(r *attachment.Record) error {
 		f.records[owner{r.Network, r.ContainerID, r.IfName}] = f.recorded(r)
 		f.sawRuntime(r)
 		return nil
 	})
 	_ = tx.History(func(r *attachment.Record) error { f.sawPast(r); return nil }) // one that is damaged tells nothing
-	for _, d := range cacheDirs {
-		f.noCache = errors.Join(f.noCache, f.readCache(filepath.Join(d, "results")))
-	}
 	return f, errors.Join(err, f.noCache)
 }
 
@@ -124,7 +144,7 @@ func (f *Finder) sawRuntime(r *attachment.Record) {
 	}
 }
 
-func (f *Finder) readCache(dir string) error {
+func (c *Caches) read(dir string) error {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -141,7 +161,7 @@ func (f *Finder) readCache(dir string) error {
 			file := filepath.Join(dir, n)
 			if json.Unmarshal(reconcile.ReadCacheEntry(file), &e) == nil && e.ContainerID != "" {
 				e.file = file
-				f.cache[owner{e.NetworkName, e.ContainerID, e.IfName}] = e
+				c.entries[owner{e.NetworkName, e.ContainerID, e.IfName}] = e
 			}
 		}
 		if len(names) == 0 || err != nil {

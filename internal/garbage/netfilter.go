@@ -1,6 +1,7 @@
 package garbage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,8 +42,12 @@ func (f *Finder) Attachments() []attachment.Key {
 	for o := range f.cache {
 		out = append(out, o.key())
 	}
-	slices.SortFunc(out, func(a, b attachment.Key) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, inOrder)
 	return slices.Compact(out)
+}
+
+func inOrder(a, b attachment.Key) int {
+	return cmp.Or(strings.Compare(a.Network, b.Network), strings.Compare(a.ContainerID, b.ContainerID), strings.Compare(a.IfName, b.IfName))
 }
 
 // Netfilter judges pieces that were found of Attachments. A piece is dead when every interface is that is known of the
@@ -85,17 +90,20 @@ func (f *Finder) lifeOfPiece(p netfilter.Piece, e Ends) (life attachment.Life, w
 func (f *Finder) owners(p netfilter.Piece) (out []owner) {
 	if f.containers == nil {
 		f.containers = map[string][]owner{}
-		for _, k := range f.Attachments() {
-			f.containers[k.ContainerID] = append(f.containers[k.ContainerID], owner{k.Network, k.ContainerID, k.IfName})
+		for _, known := range []map[owner]recorded{f.records, f.past} {
+			for o := range known {
+				f.containers[o.container] = append(f.containers[o.container], o)
+			}
 		}
 	}
 	for _, of := range p.Owners {
-		for _, o := range f.containers[of.ContainerID] {
+		for _, o := range slices.Concat(f.containers[of.ContainerID], f.inCache[of.ContainerID]) {
 			if (of.Network == "" || of.Network == o.network) && !slices.Contains(out, o) {
 				out = append(out, o)
 			}
 		}
 	}
+	slices.SortFunc(out, func(a, b owner) int { return inOrder(a.key(), b.key()) })
 	return out
 }
 

@@ -89,12 +89,14 @@ func (h *Handle) deleteGroup(rs []attachment.Resource, errs []error) {
 	group := rand.Uint32N(1<<30) + 1<<30 // nobody's: people use small numbers
 	before, err := h.groups()
 	if err == nil {
+		var mark []request
 		for _, r := range rs {
 			if _, there := before[r.Link.Index]; there {
-				_ = h.setGroup(r.Link.Index, group) // whether it worked is seen next
-				crash.At("group.marked")
+				mark = append(mark, grouping(r.Link.Index, group))
 			}
 		}
+		_ = h.doAll(mark) // whether it worked is seen next
+		crash.At("group.marked")
 		err = h.compare(rs, errs, group, before)
 	}
 	crash.At("group.compared")
@@ -156,7 +158,12 @@ func (h *Handle) compare(rs []attachment.Resource, errs []error, group uint32, b
 }
 
 func (h *Handle) setGroup(index int, group uint32) error {
-	return describe("set group of link", h.do(unix.RTM_SETLINK, ifInfo(index), attr{unix.IFLA_GROUP, u32(group)}))
+	q := grouping(index, group)
+	return describe("set group of link", h.do(q.typ, q.head, q.attrs...))
+}
+
+func grouping(index int, group uint32) request {
+	return request{typ: unix.RTM_SETLINK, head: ifInfo(index), attrs: []attr{{unix.IFLA_GROUP, u32(group)}}}
 }
 
 // groups lists every link with its group.

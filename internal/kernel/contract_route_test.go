@@ -18,7 +18,7 @@ func sorted(rs []attachment.Route) []attachment.Route {
 func TestRoutesByDeviceAndTable(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		v1 := w.veth("v1").Index
-		w.veth("v10")
+		v10 := w.veth("v10").Index
 		w.must(
 			"route add 10.0.0.5 dev v1", "route add 10.0.0.6 dev v10", "route add 10.0.0.7 dev v1 metric 100", "route add 10.0.0.7 dev v10 metric 200",
 			"route add 10.9.0.0/16 via 10.0.0.5 dev v1 table 100", "route add default via 10.0.0.5 dev v1 table 1000",
@@ -37,6 +37,16 @@ func TestRoutesByDeviceAndTable(t *testing.T) {
 fd00::5 dev if table main metric 1024
 default via 10.0.0.5 dev if table 1000
 default via fd00::5 dev if table 1000 metric 1024`},
+			{"over two and none", func() ([]attachment.Route, error) { return w.RoutesOver(v1, v10, 4711) }, `10.9.0.0/16 via 10.0.0.5 dev if table 100
+10.0.0.5 dev if table main
+10.0.0.6 dev if table main
+10.0.0.7 dev if table main metric 100
+10.0.0.7 dev if table main metric 200
+fd00::5 dev if table main metric 1024
+fd00::6 dev if table main metric 1024
+default via 10.0.0.5 dev if table 1000
+default via fd00::5 dev if table 1000 metric 1024`},
+			{"over none", func() ([]attachment.Route, error) { return w.RoutesOver() }, ""},
 			{"over no device", func() ([]attachment.Route, error) { return w.RoutesOver(4711) }, ""},
 			{"table 100", func() ([]attachment.Route, error) { return w.RoutesIn(100) }, `10.9.0.0/16 via 10.0.0.5 dev if table 100
 blackhole 10.0.0.8 table 100

@@ -100,8 +100,8 @@ func (f *Fake) Rules(filter attachment.RuleFilter) ([]attachment.Rule, error) {
 }
 
 // RoutesOver is Host's.
-func (f *Fake) RoutesOver(oif int) ([]attachment.Route, error) {
-	return some(f, "RoutesOver", &f.routes, func(r attachment.Route) bool { return r.Oif == oif })
+func (f *Fake) RoutesOver(oifs ...int) ([]attachment.Route, error) {
+	return some(f, "RoutesOver", &f.routes, func(r attachment.Route) bool { return slices.Contains(oifs, r.Oif) })
 }
 
 // RoutesIn is Host's.

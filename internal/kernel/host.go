@@ -14,7 +14,7 @@ type Host interface {
 	LinkByName(name string) (*attachment.Link, error)
 	Links() ([]attachment.Link, error)
 	Rules(attachment.RuleFilter) ([]attachment.Rule, error)
-	RoutesOver(oif int) ([]attachment.Route, error)
+	RoutesOver(oifs ...int) ([]attachment.Route, error)
 	RoutesIn(table uint32) ([]attachment.Route, error)
 	RouteTo(netip.Addr) (*attachment.Route, error)
 	Neighbours(ifIndex int) ([]attachment.Neighbour, error)

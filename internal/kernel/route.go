@@ -30,11 +30,20 @@ const nexthopState = unix.RTNH_F_DEAD | 0x8 | unix.RTNH_F_LINKDOWN | unix.RTNH_F
 
 var families = []uint8{unix.AF_INET, unix.AF_INET6}
 
-// RoutesOver reads the routes of every table that leave over a device, as the
-// kernel filters them. Routes that the kernel makes by itself are left out.
-func (h *Handle) RoutesOver(oif int) ([]attachment.Route, error) {
-	over := func(r attachment.Route) bool { return r.Oif == oif }
-	return h.routes(fmt.Sprintf("list routes over link %d", oif), over, func([]byte) {}, attr{unix.RTA_OIF, u32(uint32(oif))})
+// RoutesOver reads the routes of every table that leave over one of the devices. Those of a single one the kernel
+// selects, which goes through all of its routes for it; for several they are listed once. Routes that the kernel makes by itself
+// are left out.
+func (h *Handle) RoutesOver(oifs ...int) ([]attachment.Route, error) {
+	if len(oifs) == 1 {
+		over := func(r attachment.Route) bool { return r.Oif == oifs[0] }
+		return h.routes(fmt.Sprintf("list routes over link %d", oifs[0]), over, func([]byte) {}, attr{unix.RTA_OIF, u32(uint32(oifs[0]))})
+	}
+	wanted := map[int]bool{}
+	for _, o := range oifs {
+		wanted[o] = true
+	}
+	over := func(r attachment.Route) bool { return wanted[r.Oif] }
+	return h.routes(fmt.Sprintf("list routes over %d links", len(oifs)), over, func([]byte) {})
 }
 
 // RoutesIn reads the routes of one table, as the kernel filters them.

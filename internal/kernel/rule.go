@@ -29,8 +29,9 @@ const (
 // kernel's order.
 func (h *Handle) Rules(f attachment.RuleFilter) ([]attachment.Rule, error) {
 	var out []attachment.Rule
+	selected := selector(f)
 	err := h.dumpRules(func() { out = nil }, func(m []byte) {
-		if matches(f, false, m) {
+		if selected(m) {
 			out = append(out, parseRule(m))
 		}
 	})
@@ -40,6 +41,36 @@ func (h *Handle) Rules(f attachment.RuleFilter) ([]attachment.Rule, error) {
 func (h *Handle) dumpRules(reset func(), fn func([]byte)) error {
 	// AF_UNSPEC walks all families in one dump, multicast routing's among them.
 	return describe("list rules", h.dump(unix.RTM_GETRULE, unix.RTM_NEWRULE, reset, fn, make([]byte, ruleHeader)))
+}
+
+// selector is matches for many rules: a filter with thousands of addresses is not gone through for each.
+func selector(f attachment.RuleFilter) func([]byte) bool {
+	if len(f.IPs)+len(f.Names) <= 16 {
+		return func(m []byte) bool { return matches(f, false, m) }
+	}
+	ips, names := map[netip.Addr]bool{}, map[string]bool{}
+	for _, ip := range f.IPs {
+		ips[ip] = true
+	}
+	for _, n := range f.Names {
+		names[n] = true
+	}
+	return func(m []byte) bool {
+		var own attachment.RuleFilter // what of the filter this rule has
+		for t, v := range rtattr.Each(m[min(len(m), ruleHeader):]) {
+			switch t {
+			case unix.FRA_DST, unix.FRA_SRC:
+				if a, ok := netip.AddrFromSlice(v); ok && ips[a] {
+					own.IPs = append(own.IPs, a)
+				}
+			case unix.FRA_IIFNAME, unix.FRA_OIFNAME:
+				if n := text(v); names[n] {
+					own.Names = append(own.Names, n)
+				}
+			}
+		}
+		return matches(own, false, m)
+	}
 }
 
 // matches applies a filter to a dumped rule; anyLink takes every rule that is for

@@ -48,8 +48,8 @@ func (e *Env) sweepLocked(ctx context.Context, j *journal.Journal, lockWait time
 		return err
 	}
 	defer s.Unlock()
-	for _, k := range keys {
-		each(e.sweepOne(s, k))
+	for _, swept := range e.sweepSome(s, keys) {
+		each(swept)
 	}
 	return nil
 }
@@ -162,14 +162,11 @@ func (e *Env) sweepOne(s *journal.Session, k attachment.Key) Swept {
 	out.State = rec.State
 	out.Action = e.decideSweep(rec)
 	crash.At("sweep.decided")
-	switch out.Action {
-	case teardown.Examine:
+	switch {
+	case out.Action == teardown.Examine:
 		out.Plan, out.Err = e.examine(s, rec)
-	case teardown.Wait:
-		if rec.DeadSince == nil && (rec.Due == attachment.Moment{} || rec.Due.Since(e.Now()) < 0) {
-			return out // nothing to write
-		}
-		fallthrough
+	case e.nothingToWrite(rec, out.Action):
+		return out
 	default:
 		out.Err = s.Update(func(tx *journal.Tx) error {
 			if err := e.Enter(tx); err != nil {
@@ -248,14 +245,10 @@ func (e *Env) lightly(r *attachment.Record, a teardown.SweepAction) error {
 
 // examine looks for leftovers of a record whose grace is over, removes them and settles.
 func (e *Env) examine(s *journal.Session, rec *attachment.Record) (teardown.Plan, error) {
-	why := "the primary's DEL left it"
-	if rec.State == attachment.Attached {
-		why = "it died without any DEL"
-	}
 	if recordOnly(rec) {
 		return e.closeUntouched(s, rec)
 	}
-	torn, err := e.TearDown(s, Job{Why: why, Release: true, Spare: true, Settle: e.SettleDead}, rec.Key)
+	torn, err := e.TearDown(s, e.examination(whyExamined(rec)), rec.Key)
 	if len(torn) == 0 {
 		return teardown.Plan{}, err
 	}
