@@ -56,6 +56,10 @@ soak: deps ## the long runs: random lives of pods against a model, 20,000 operat
 	go test -count=1 -timeout 60m -v -run TestModel ./internal/model -seed=$(or $(SEED),$(shell date +%s)) -operations=20000 -nodes=2
 	go test -count=1 -timeout 30m -v -run TestManyDels ./plugin -dels=10000
 
+.PHONY: crash
+crash: deps ## kill backstop at every crash point and at any moment, KILLS=1000 times in all, and print what came of it (root; SEED=N to choose)
+	@go test -count=1 -timeout 120m -v -run TestKills ./internal/crashtest -kills=$(or $(KILLS),1000) -seed=$(or $(SEED),$(shell date +%s))
+
 .PHONY: check
 check: fmt vet lint race ## what a change must pass before review, besides `make test`
 

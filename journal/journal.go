@@ -86,7 +86,7 @@ func (j *Journal) LockOrSpool(ctx context.Context, wait time.Duration, r *attach
 	if err != nil {
 		return nil, p, errors.Join(err, unspooled)
 	}
-	crash.At("lock.held")
+	crash.At("spool.locked")
 	return &Session{j: j, lock: f}, p, nil
 }
 
