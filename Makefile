@@ -60,6 +60,10 @@ soak: deps ## the long runs: random lives of pods against a model, 20,000 operat
 crash: deps ## kill backstop at every crash point and at any moment, KILLS=1000 times in all, and print what came of it (root; SEED=N to choose)
 	@go test -count=1 -timeout 120m -v -run TestKills ./internal/crashtest -kills=$(or $(KILLS),1000) -seed=$(or $(SEED),$(shell date +%s))
 
+.PHONY: power
+power: deps build ## cut the power of a kernel with ext4 under backstop, CUTS=50 times, and print what came of it (root; SEED=N to choose)
+	@$(MAKE) --no-print-directory -C conformance power
+
 .PHONY: check
 check: fmt vet lint race ## what a change must pass before review, besides `make test`
 

@@ -214,6 +214,17 @@ func TestABadSpoolEntryIsSetAside(t *testing.T) {
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "04-link.json")); err != nil {
 		t.Fatal(err)
 	}
+	// Who only looks is told of what is spoilt, and not of what is none.
+	var seen []string
+	err = j.Waiting(func(r *attachment.Record, _ string) { seen = append(seen, r.ContainerID) })
+	for name, told := range map[string]bool{"00-cut": false, "01-none": false, "02-words": true, "03-zeros": false, "04-link": true} {
+		if err == nil || strings.Contains(err.Error(), name) != told {
+			t.Errorf("a look should tell of %s: %v, it says %v", name, told, err)
+		}
+	}
+	if !slices.Equal(seen, []string{"a"}) {
+		t.Errorf("waiting: %v", seen)
+	}
 	keys, err := takeIn(t, s)
 	if !slices.Equal(keys, []string{"a"}) {
 		t.Errorf("taken in: %v", keys)

@@ -87,13 +87,13 @@ func (j *Journal) SpoolEmpty() bool {
 }
 
 // Waiting calls fn for each record that waits to be taken in, oldest first, with its file. Those that cannot be read do
-// not stop it; their errors are joined in the result.
+// not stop it; their errors are joined in the result. Half of one is none: a power cut leaves it, and it goes with the next change.
 func (j *Journal) Waiting(fn func(r *attachment.Record, file string)) error {
 	entries, _, err := (&Tx{spools: j.spoolDirs()}).waiting()
 	errs := []error{err}
 	for _, path := range entries {
 		err := takeOne(path, func(r *attachment.Record, _ bool) error { fn(r, path); return nil })
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errHalf) {
 			errs = append(errs, fmt.Errorf("spool entry %s: %w", path, err))
 		}
 	}

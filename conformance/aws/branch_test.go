@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/backstop-cni/backstop/internal/testnode"
+	"github.com/backstop-cni/backstop/internal/testnode/uml"
 )
 
 // umlEnv says that the process is the guest's.
@@ -117,12 +115,7 @@ func branchReport(t *testing.T, p testnode.Programs) string {
 
 // boot runs this test's program as the only one of a user-mode-linux that has the machine's files.
 func boot(t *testing.T, path string) string {
-	home := t.TempDir()
-	init, err := filepath.Abs("testdata/guest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	uml, err := filepath.Abs("bin/uml")
+	script, err := os.ReadFile("testdata/guest")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,23 +123,15 @@ func boot(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf("#!/bin/sh\nexport UML=%q PROGRAM=%q HERE=%q CNI_PATH=%q PATH=%q:/usr/sbin:/usr/bin:/sbin:/bin %s=1\nexec sh %q\n",
-		uml, os.Args[0], here, path, path, umlEnv, init)
-	if err := os.WriteFile(filepath.Join(home, "init"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(uml, "usr/bin/linux.uml"), "mem=768M", "uml_dir="+home+"/", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw",
-		"init="+filepath.Join(home, "init"), "con=null", "con0=null,fd:1", "ssl=null", "quiet")
-	cmd.Env = append(os.Environ(), "HOME="+home)
-	// Its processes are the machine's, and hold the output open.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out bytes.Buffer
-	cmd.Stdout = &out
-	if err := cmd.Run(); err != nil && !strings.Contains(out.String(), played) {
-		t.Fatalf("user-mode-linux: %v\n%s", err, out.String())
+	g := uml.Guest{
+		Dir: "../bin/uml", Memory: "768M", Modules: []string{"llc", "stp", "mrp", "garp", "8021q", "veth", "dummy"}, Script: string(script), Stdout: &out,
+		Env: []string{"PROGRAM=" + os.Args[0], "HERE=" + here, "CNI_PATH=" + path, "PATH=" + path + ":/usr/sbin:/usr/bin:/sbin:/bin", umlEnv + "=1"},
+	}
+	if err := g.Run(ctx, t.TempDir()); err != nil && !strings.Contains(out.String(), played) {
+		t.Fatalf("%v\n%s", err, out.String())
 	}
 	return out.String()
 }
