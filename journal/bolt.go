@@ -22,7 +22,7 @@ func classify(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
-	case errors.As(err, &errno), errors.Is(err, ErrUnsafe):
+	case errors.As(err, &errno), errors.Is(err, ErrUnsafe), errors.Is(err, ErrDamaged):
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)

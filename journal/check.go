@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/backstop-cni/backstop/attachment"
 )
@@ -19,7 +20,8 @@ func (t *Tx) Check() (wrong []error) {
 		return []error{fmt.Errorf("pages: %w", err)}
 	}
 	for err := range t.tx.Check() {
-		wrong = append(wrong, fmt.Errorf("pages: %w", err))
+		// bbolt says so of what it panicked over and caught itself: nobody should take that for ours.
+		wrong = append(wrong, fmt.Errorf("pages: %s", strings.TrimPrefix(err.Error(), "panic: ")))
 	}
 	want := map[string][]byte{}
 	err := t.Each(func(r *attachment.Record) error {

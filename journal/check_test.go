@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -58,5 +60,21 @@ func TestCheckAndRebuildIndex(t *testing.T) {
 				t.Errorf("after it: %v", found)
 			}
 		})
+	}
+}
+
+// What bbolt panicked over by itself is told as damage.
+func TestCheckDoesNotSpeakOfPanic(t *testing.T) {
+	j, b := sound(t)
+	for id := range 2 { // in the headers of both meta pages, which nothing else reads
+		order.PutUint64(b[id*page:], 77)
+	}
+	if err := os.WriteFile(j.Path(), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var wrong []error
+	view(t, j, func(tx *Tx) error { wrong = tx.Check(); return nil })
+	if len(wrong) == 0 || strings.Contains(errors.Join(wrong...).Error(), "panic") {
+		t.Errorf("got %v, want damage without that word", wrong)
 	}
 }

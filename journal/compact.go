@@ -64,8 +64,12 @@ func markMoved(tx *bolt.Tx) error {
 }
 
 func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	err := os.Remove(path)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	return nil
+	if _, lerr := os.Lstat(path); errors.Is(lerr, os.ErrNotExist) { // a read-only file system refuses that, too
+		return nil
+	}
+	return err
 }

@@ -71,23 +71,35 @@ func TestAFileThatIsNoSoundJournalIsRefusedAndLeftAlone(t *testing.T) {
 		make func(t *testing.T, sound []byte) []byte
 		want error
 	}{
-		"nothing":               {func(*testing.T, []byte) []byte { return nil }, ErrDamaged},
-		"one byte":              {func(*testing.T, []byte) []byte { return []byte{0} }, ErrDamaged},
-		"a page of zeros":       {func(*testing.T, []byte) []byte { return make([]byte, page) }, ErrDamaged},
-		"zeros":                 {func(_ *testing.T, b []byte) []byte { return make([]byte, len(b)) }, ErrDamaged},
-		"text":                  {func(*testing.T, []byte) []byte { return []byte(`{"records":[]}` + "\n") }, ErrDamaged},
-		"random bytes":          {func(_ *testing.T, b []byte) []byte { return random(len(b)) }, ErrDamaged},
-		"random first pages":    {func(_ *testing.T, b []byte) []byte { return append(random(2*page), b[2*page:]...) }, ErrDamaged},
-		"random after them":     {func(_ *testing.T, b []byte) []byte { return append(bytes.Clone(b[:2*page]), random(40*page)...) }, ErrDamaged},
-		"cut in the first page": {func(_ *testing.T, b []byte) []byte { return b[:page/2] }, ErrDamaged},
-		"cut behind it":         {func(_ *testing.T, b []byte) []byte { return b[:page] }, ErrDamaged},
-		"cut in the second":     {func(_ *testing.T, b []byte) []byte { return b[:page+page/2] }, ErrDamaged},
-		"cut behind the second": {func(_ *testing.T, b []byte) []byte { return b[:2*page] }, ErrDamaged},
-		"somebody else's":       {foreign(func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("io.containerd")); return err }), ErrForeign},
-		"no schema version":     {foreign(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(bucketMeta); return err }), ErrDamaged},
-		"odd schema version":    {foreign(schema([]byte("1"))), ErrDamaged},
-		"newer schema":          {foreign(schema(binary.BigEndian.AppendUint32(nil, SchemaVersion+1))), ErrNewer},
-		"schema and no more":    {foreign(schema(binary.BigEndian.AppendUint32(nil, SchemaVersion))), ErrDamaged},
+		"nothing":                                {func(*testing.T, []byte) []byte { return nil }, ErrDamaged},
+		"one byte":                               {func(*testing.T, []byte) []byte { return []byte{0} }, ErrDamaged},
+		"a page of zeros":                        {func(*testing.T, []byte) []byte { return make([]byte, page) }, ErrDamaged},
+		"zeros":                                  {func(_ *testing.T, b []byte) []byte { return make([]byte, len(b)) }, ErrDamaged},
+		"text":                                   {func(*testing.T, []byte) []byte { return []byte(`{"records":[]}` + "\n") }, ErrDamaged},
+		"random bytes":                           {func(_ *testing.T, b []byte) []byte { return random(len(b)) }, ErrDamaged},
+		"random first pages":                     {func(_ *testing.T, b []byte) []byte { return append(random(2*page), b[2*page:]...) }, ErrDamaged},
+		"random after them":                      {func(_ *testing.T, b []byte) []byte { return append(bytes.Clone(b[:2*page]), random(40*page)...) }, ErrDamaged},
+		"cut in the first page":                  {func(_ *testing.T, b []byte) []byte { return b[:page/2] }, ErrDamaged},
+		"cut behind it":                          {func(_ *testing.T, b []byte) []byte { return b[:page] }, ErrDamaged},
+		"cut in the second":                      {func(_ *testing.T, b []byte) []byte { return b[:page+page/2] }, ErrDamaged},
+		"cut behind the second":                  {func(_ *testing.T, b []byte) []byte { return b[:2*page] }, ErrDamaged},
+		"somebody else's":                        {foreign(func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("io.containerd")); return err }), ErrForeign},
+		"no schema version":                      {foreign(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(bucketMeta); return err }), ErrDamaged},
+		"odd schema version":                     {foreign(schema([]byte("1"))), ErrDamaged},
+		"a schema version that no program wrote": {foreign(schema([]byte{0, 1, 0, 1})), ErrDamaged},
+		"the name of a bucket spoilt": {func(_ *testing.T, b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte("meta\x00"), []byte("mfta\x00"))
+		}, ErrDamaged},
+		"names that no program gave": {func(t *testing.T, b []byte) []byte {
+			meta := (&pages{b: b}).meta()
+			root := int(order.Uint64(meta[16:])) * page
+			for i := range int(order.Uint16(b[root+10:])) { // each bucket's name is taken from where others begin
+				order.PutUint32(b[root+pageHeader+i*elementSize+4:], 400)
+			}
+			return b
+		}, ErrDamaged},
+		"newer schema":       {foreign(schema(binary.BigEndian.AppendUint32(nil, SchemaVersion+1))), ErrNewer},
+		"schema and no more": {foreign(schema(binary.BigEndian.AppendUint32(nil, SchemaVersion))), ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, good := sound(t)

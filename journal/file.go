@@ -115,8 +115,15 @@ func (j *Journal) Writable() error {
 		return &fs.PathError{Op: "write to", Path: dir, Err: err}
 	}
 	for _, path := range []string{j.path, j.path + lockSuffix} {
-		if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+		fi, err := os.Lstat(path)
+		switch {
+		case err != nil:
+			continue
+		case !fi.Mode().IsRegular():
 			return fmt.Errorf("%s is not a regular file: %w", path, ErrUnsafe)
+		}
+		if err := unix.Access(path, unix.W_OK); err != nil { // an immutable one
+			return &fs.PathError{Op: "write to", Path: path, Err: err}
 		}
 	}
 	return nil

@@ -151,7 +151,7 @@ func (s *Session) with(path string, readOnly bool, fn func(*bolt.DB) error) (err
 	defer func() {
 		if p := recover(); p != nil {
 			release(file)
-			err = fmt.Errorf("%s: %w: %v", path, ErrDamaged, p)
+			err = fmt.Errorf("%s: %w: its pages cannot be followed (%v)", path, ErrDamaged, p)
 		}
 	}()
 	db, err := bolt.Open(path, 0o600, &bolt.Options{
@@ -204,6 +204,9 @@ func (j *Journal) ViewWithin(ctx context.Context, wait time.Duration, fn func(*T
 	}
 	s, err := j.LockWithin(ctx, wait)
 	if err != nil {
+		if !j.Exists() && !errors.Is(err, ErrUnsafe) && !errors.Is(err, ErrBusy) {
+			return fn(&Tx{spools: j.spoolDirs()}) // the lock cannot be made, and nothing is there that it is for
+		}
 		return err
 	}
 	defer s.Unlock()

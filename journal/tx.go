@@ -69,19 +69,26 @@ func (t *Tx) makeBuckets() error {
 	return t.tx.Bucket(bucketMeta).Put(keySchema, binary.BigEndian.AppendUint32(nil, SchemaVersion))
 }
 
+// checkSchema says why the file may not be read as a journal.
 func (t *Tx) checkSchema() error {
+	if err := t.schema(); err != nil {
+		return fmt.Errorf("%s: %w", t.tx.DB().Path(), err)
+	}
+	return nil
+}
+
+func (t *Tx) schema() error {
 	b := t.bucket(bucketMeta)
 	if b == nil {
-		if k, _ := t.tx.Cursor().First(); k != nil {
-			return fmt.Errorf("file has bucket %q and no schema version: %w", k, ErrForeign)
-		}
-		return nil // just begun
+		return t.whose()
 	}
 	v := b.Get(keySchema)
 	if len(v) != 4 {
 		return fmt.Errorf("schema version has %d bytes, want 4: %w", len(v), ErrDamaged)
 	}
-	if n := binary.BigEndian.Uint32(v); n > SchemaVersion {
+	if n := binary.BigEndian.Uint32(v); n > maxSchema {
+		return fmt.Errorf("schema version %#x: %w", n, ErrDamaged)
+	} else if n > SchemaVersion {
 		return fmt.Errorf("schema version %d, this backstop knows up to %d: %w", n, SchemaVersion, ErrNewer)
 	}
 	for _, name := range allBuckets {
@@ -90,6 +97,30 @@ func (t *Tx) checkSchema() error {
 		}
 	}
 	return nil
+}
+
+// maxSchema is what a later backstop may have written; a greater number is a spoilt one.
+const maxSchema = 0xFF
+
+// whose tells what a file without the bucket meta is: just begun, ours with that name spoilt, or another program's.
+func (t *Tx) whose() error {
+	ours := 0
+	for _, name := range allBuckets {
+		if t.bucket(name) != nil {
+			ours++
+		}
+	}
+	k, _ := t.tx.Cursor().First()
+	switch {
+	case k == nil:
+		return nil
+	case ours > len(allBuckets)/2:
+		return fmt.Errorf("bucket %s is missing: %w", bucketMeta, ErrDamaged)
+	}
+	if err := checkPages(t.tx.DB().Path()); err != nil { // a name that no program gave
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fmt.Errorf("file has bucket %q and no schema version: %w", k, ErrForeign)
 }
 
 // Get reads a record; nil when there is none.

@@ -40,9 +40,9 @@ func cmdAdd(args *skel.CmdArgs, rules *kernel.Ahead) error {
 	}
 	if err := c.add(); err != nil {
 		if cfg.FailOnJournal {
-			return fail(types.ErrIOFailure, "backstop cannot record the attachment in "+cfg.Journal, err)
+			return fail(types.ErrIOFailure, "backstop cannot record the attachment in "+cfg.Journal, advised(err))
 		}
-		c.env.Log.WithFields(c.fields("record")).WithError(err).Warn("the attachment is not recorded, its teardown will not be backstopped")
+		c.env.Log.WithFields(c.fields("record")).WithError(advised(err)).Warn("the attachment is not recorded, its teardown will not be backstopped")
 	}
 	crash.At("add.stored")
 	_, err = os.Stdout.Write(append(bytes.TrimSpace(cfg.PrevResult), '\n'))
@@ -70,7 +70,7 @@ func (c *call) add() error {
 	if kerr != nil {
 		return errors.Join(err, kerr)
 	}
-	c.env.Log.WithFields(c.fields("record")).WithError(err).WithField("spool", where).Warn("the record waits in the spool: whoever can write the journal next takes it in")
+	c.env.Log.WithFields(c.fields("record")).WithError(advised(err)).WithField("spool", where).Warn("the record waits in the spool: whoever can write the journal next takes it in")
 	return nil
 }
 

@@ -43,7 +43,7 @@ func runDel(stdin io.Reader, stdout, stderr io.Writer) int {
 	defer c.close()
 	c.warn(problems)
 	if err := c.del(); err != nil {
-		c.env.Log.WithFields(c.fields("del")).WithError(err).Error("DEL goes on without backstop's part, a sweep will try again")
+		c.env.Log.WithFields(c.fields("del")).WithError(advised(err)).Error("DEL goes on without backstop's part, a sweep will try again")
 	}
 	return 0
 }

@@ -2,9 +2,11 @@ package plugin
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 
+	"github.com/backstop-cni/backstop/journal"
 	"github.com/containernetworking/cni/pkg/types"
 )
 
@@ -24,6 +26,14 @@ func fail(code uint, msg string, err error) *types.Error {
 		details = err.Error()
 	}
 	return types.NewError(code, safeWords.Replace(msg), safeWords.Replace(details))
+}
+
+// advised adds to an error of the journal what to do about it.
+func advised(err error) error {
+	if todo := journal.Advice(err); todo != "" {
+		return fmt.Errorf("%w: %s", err, todo)
+	}
+	return err
 }
 
 // badConfig names the offending keys (code 7).

@@ -19,7 +19,7 @@ func cmdStatus(args *skel.CmdArgs) error {
 	defer cancel()
 	if cfg.FailOnJournal {
 		if err := journal.At(cfg.Journal).Ready(ctx, statusLock); err != nil {
-			return fail(codeNotReady, "backstop cannot write its journal, and onJournalError is \"fail\"", err)
+			return fail(codeNotReady, "backstop cannot write its journal, and onJournalError is \"fail\"", advised(err))
 		}
 	}
 	if len(cfg.Probe) == 0 {

@@ -61,6 +61,10 @@ func (a *app) checkJournal(ctx context.Context, j *journal.Journal, _ []string) 
 			return err
 		}
 	}
+	readOnly := j.Ready(ctx, a.lockWait)
+	if readOnly != nil {
+		found = append(found, fmt.Sprintf("nothing can be recorded: %v (%s)", readOnly, whatToDo(readOnly)))
+	}
 	err := a.print(found, func(w io.Writer) {
 		for _, f := range found {
 			fmt.Fprintln(w, f)
@@ -68,7 +72,11 @@ func (a *app) checkJournal(ctx context.Context, j *journal.Journal, _ []string) 
 		if waiting > 0 {
 			fmt.Fprintf(w, "%d records wait in the spool (backstopctl list says where): the next ADD, DEL, sweep or gc that can write stores them\n", waiting)
 		}
-		if len(found) == 0 {
+		switch {
+		case !j.Exists():
+			fmt.Fprintf(w, "%s is not there: nothing was recorded yet\n", j.Path())
+			return
+		case len(found) == 0 || readOnly != nil && len(found) == 1:
 			fmt.Fprintf(w, "%s is sound\n", j.Path())
 			return
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -30,9 +31,6 @@ func (a *app) list() *cobra.Command {
 			if history {
 				records, err = a.history(cmd, j)
 			}
-			if err != nil {
-				return err
-			}
 			rows := []row{}
 			for _, r := range records {
 				rows = append(rows, short(r))
@@ -40,7 +38,11 @@ func (a *app) list() *cobra.Command {
 			if !history {
 				rows = append(rows, waitingRows(j)...)
 			}
-			return a.print(rows, func(w io.Writer) { listTable(w, rows) })
+			if err != nil && len(rows) == 0 {
+				return err
+			}
+			// What waits is shown although the journal cannot be read.
+			return errors.Join(a.print(rows, func(w io.Writer) { listTable(w, rows) }), err)
 		},
 	}
 	c.Flags().BoolVar(&history, "history", false, "list closed records instead, the latest first")
