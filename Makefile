@@ -64,6 +64,10 @@ crash: deps ## kill backstop at every crash point and at any moment, KILLS=1000 
 power: deps build ## cut the power of a kernel with ext4 under backstop, CUTS=50 times, and print what came of it (root; SEED=N to choose)
 	@$(MAKE) --no-print-directory -C conformance power
 
+.PHONY: fuzz
+fuzz: ## each fuzzer for FUZZTIME (1m), one after the other; a finding fails and is kept in testdata/fuzz: commit it, mend it
+	@.ci/fuzz $(or $(FUZZTIME),1m)
+
 .PHONY: check
 check: fmt vet lint race ## what a change must pass before review, besides `make test`
 

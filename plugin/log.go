@@ -30,9 +30,9 @@ func newLogger(c *Config, stderr io.Writer) (*logrus.Logger, func()) {
 }
 
 // openLog opens a regular file other than stdout: that has the CNI result and
-// nothing else, and a fifo without a reader would hold up the pod.
+// nothing else, and a fifo without a reader would hold up the pod. A symlink is not followed to somebody else's file.
 func openLog(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|unix.O_NONBLOCK, 0o600)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}

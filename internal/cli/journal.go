@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/backstop-cni/backstop/attachment"
 	"github.com/backstop-cni/backstop/journal"
@@ -20,27 +17,40 @@ func (a *app) journal() *cobra.Command {
 		Long: `Work on the file that the records are in. A damaged journal is put aside by the plugin's next ADD or DEL, as
 journal.db.corrupt-TIME, and a new one is begun from the runtime's cache. To get the rest back:
 
-  backstopctl --journal /var/lib/cni/backstop/journal.db.corrupt-TIME journal export >records.json
+  umask 077
+  backstopctl --journal /var/lib/cni/backstop/journal.db.corrupt-TIME journal export --show-secrets >records.json
   backstopctl journal import records.json
+
+A replay needs the runtime's arguments and the list as they were, secrets included: so the journal has them. An export shows
+what may be a secret as ***, and import refuses such an export; one to keep or to import needs --show-secrets. Import only what
+an export of yours wrote: a replay runs the plugins that it names.
 
 ` + exitHelpLines,
 		Args: exact(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	verb := func(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, j *journal.Journal, args []string) error) {
-		c.AddCommand(&cobra.Command{Use: use, Short: short, Args: exact(args), RunE: func(cmd *cobra.Command, args []string) error {
+	verb := func(use, short, long string, args cobra.PositionalArgs, run func(ctx context.Context, j *journal.Journal, args []string) error) *cobra.Command {
+		v := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + exitHelpLines, Args: exact(args), RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := a.openJournal()
 			if err != nil {
 				return err
 			}
 			return run(cmd.Context(), j, args)
-		}})
+		}}
+		c.AddCommand(v)
+		return v
 	}
-	verb("check", "look for damage", cobra.NoArgs, a.checkJournal)
-	verb("export", "print all records as JSON, of a damaged file what can be read", cobra.NoArgs, a.exportJournal)
-	verb("import FILE", "store the open records of an export that are not in the journal", cobra.ExactArgs(1), a.importJournal)
-	verb("compact", "write the file anew without its free pages", cobra.NoArgs, a.compactJournal)
-	verb("rebuild-index", "make the indexes anew from the records", cobra.NoArgs, a.rebuildIndex)
+	verb("check", "look for damage", `Look at every page, record and index, at the spool, and whether a record could be stored now. Nothing is changed.
+Exit code 3 when something is wrong that leaves the records readable, 1 when the file cannot be read.`, cobra.NoArgs, a.checkJournal)
+	verb("export", "print all records as JSON, of a damaged file what can be read", `Print all records as JSON, open and closed. Of a damaged file those whose bytes are whole. What may be a secret is
+shown as ***: an export to keep or to import needs --show-secrets.`, cobra.NoArgs, a.exportJournal)
+	verb("import FILE", "store the open records of an export that are not in the journal", `Store the open records of an export. What is in the journal already stays as it is; closed records are not stored.
+An export without its secrets is refused: a replay would run with *** in their place. --redacted stores it all the same, and
+of its records no replay is run with what was recorded: it uses the conflist of today.`, cobra.ExactArgs(1), a.importJournal).
+		Flags().BoolVar(&a.redacted, "redacted", false, "import an export without its secrets, too")
+	verb("compact", "write the file anew without its free pages", `Write the file anew without its free pages and put it in the old one's place. It needs as much room as the records take; a crash leaves
+the old file.`, cobra.NoArgs, a.compactJournal)
+	verb("rebuild-index", "make the indexes anew from the records", `Make the indexes by address, link and due time anew from the records. Records are not changed.`, cobra.NoArgs, a.rebuildIndex)
 	return c
 }
 
@@ -80,90 +90,12 @@ func (a *app) checkJournal(ctx context.Context, j *journal.Journal, _ []string) 
 			fmt.Fprintf(w, "%s is sound\n", j.Path())
 			return
 		}
-		fmt.Fprintln(w, "indexes are made anew by `backstopctl journal rebuild-index`; for pages or records keep a copy, then export and import")
+		fmt.Fprintln(w, "indexes are made anew by `backstopctl journal rebuild-index`; for pages or records keep a copy, then export with --show-secrets and import")
 	})
 	if err == nil && len(found) > 0 {
 		err = errLeft
 	}
 	return err
-}
-
-// exported is the form of an export.
-type exported struct {
-	Attachments []*attachment.Record `json:"attachments"`
-	History     []*attachment.Record `json:"history"`
-}
-
-func (a *app) exportJournal(ctx context.Context, j *journal.Journal, _ []string) error {
-	out := exported{Attachments: []*attachment.Record{}, History: []*attachment.Record{}}
-	var bad error
-	err := a.view(ctx, j, func(tx *journal.Tx) error {
-		bad = errors.Join(
-			tx.Each(func(r *attachment.Record) error { out.Attachments = append(out.Attachments, r); return nil }),
-			tx.History(func(r *attachment.Record) error { out.History = append(out.History, r); return nil }))
-		return nil
-	})
-	if errors.Is(err, journal.ErrDamaged) {
-		bad, err = err, nil
-		out = exported{Attachments: []*attachment.Record{}, History: []*attachment.Record{}}
-		all, serr := journal.Salvage(j.Path())
-		if serr != nil {
-			return serr
-		}
-		for _, r := range all {
-			if r.State == attachment.Closed {
-				out.History = append(out.History, r)
-			} else {
-				out.Attachments = append(out.Attachments, r)
-			}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	if bad != nil {
-		fmt.Fprintf(a.stderr, "backstopctl: not everything could be read: %v\n", bad)
-	}
-	enc := json.NewEncoder(a.stdout)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
-}
-
-func (a *app) importJournal(ctx context.Context, j *journal.Journal, args []string) error {
-	b, err := os.ReadFile(args[0])
-	if err != nil {
-		return err
-	}
-	var in struct {
-		Attachments []json.RawMessage `json:"attachments"`
-	}
-	if err := json.Unmarshal(b, &in); err != nil {
-		return fmt.Errorf("%s is no export of a journal: %w", args[0], err)
-	}
-	stored, there := 0, 0
-	err = j.UpdateWithin(ctx, a.lockWait, func(tx *journal.Tx) error {
-		for i, raw := range in.Attachments {
-			r, err := attachment.Decode(raw)
-			if err != nil {
-				return fmt.Errorf("%s: attachments[%d]: %w", args[0], i, err)
-			}
-			if old, err := tx.Get(r.Key); err != nil || old != nil {
-				there++
-				continue
-			}
-			if err := tx.Put(r); err != nil {
-				return fmt.Errorf("%s: attachments[%d]: %w", args[0], i, err)
-			}
-			stored++
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return a.print(map[string]int{"stored": stored, "there": there}, func(w io.Writer) {
-		fmt.Fprintf(w, "%d records stored, %d are in the journal already\n", stored, there)
-	})
 }
 
 func (a *app) compactJournal(ctx context.Context, j *journal.Journal, _ []string) error {

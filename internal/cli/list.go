@@ -33,10 +33,10 @@ func (a *app) list() *cobra.Command {
 			}
 			rows := []row{}
 			for _, r := range records {
-				rows = append(rows, short(r))
+				rows = append(rows, short(a.shown(r)))
 			}
 			if !history {
-				rows = append(rows, waitingRows(j)...)
+				rows = append(rows, a.waitingRows(j)...)
 			}
 			if err != nil && len(rows) == 0 {
 				return err
@@ -58,9 +58,9 @@ func (a *app) history(cmd *cobra.Command, j *journal.Journal) (out []*attachment
 
 // waitingRows are the records that wait in a spool for somebody who can write the journal. What cannot be read of
 // them `journal check` names.
-func waitingRows(j *journal.Journal) (rows []row) {
+func (a *app) waitingRows(j *journal.Journal) (rows []row) {
 	_ = j.Waiting(func(r *attachment.Record, file string) {
-		w := short(r)
+		w := short(a.shown(r))
 		w.Waits = file
 		rows = append(rows, w)
 	})

@@ -96,7 +96,7 @@ func (a *app) printReplay(results []replay.Result) error {
 	for _, r := range results {
 		row := replayRow{Result: r}
 		if r.Err != nil {
-			row.Error = r.Err.Error()
+			row.Error = a.text(r.Err)
 		}
 		rows = append(rows, row)
 	}

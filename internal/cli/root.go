@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/backstop-cni/backstop/internal/redact"
 	"github.com/backstop-cni/backstop/internal/version"
 	"github.com/spf13/cobra"
 )
@@ -47,6 +48,8 @@ type app struct {
 	lockWait    time.Duration
 	yes         bool
 	dryRun      bool
+	showSecrets bool
+	redacted    bool // import an export without its secrets
 	removing    bool // the command is one that removes
 	toldLegacy  bool
 }
@@ -64,7 +67,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintf(stderr, "backstopctl: %v\n", err)
+	fmt.Fprintf(stderr, "backstopctl: %s\n", redact.Text(err.Error()))
 	switch {
 	case errors.Is(err, errUsage):
 		return exitUsage
@@ -105,6 +108,7 @@ removes what is left of them when nobody else does.
 	f.StringVar(&a.journalPath, "journal", "", "journal file (default: the one that the conflists in --conf-dir name)")
 	f.StringVar(&a.confDir, "conf-dir", "/etc/cni/net.d", "directory of the runtime's conflists")
 	f.StringVarP(&a.output, "output", "o", "table", "table, json or yaml")
+	f.BoolVar(&a.showSecrets, "show-secrets", false, "print what may be a secret (arguments, tokens, keys) instead of "+redact.Mark)
 	f.DurationVar(&a.lockWait, "lock-wait", 30*time.Second, "how long to wait for the journal's lock")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	root.AddCommand(a.list(), a.show(), a.verify(), a.teardown(), a.sweep(), a.replay(), a.gc(), a.journal())

@@ -40,7 +40,7 @@ func (a *app) show() *cobra.Command {
 			if len(all) == 0 {
 				return fmt.Errorf("%s is not recorded (see backstopctl list)", k)
 			}
-			r := full(all[0])
+			r := full(a.shown(all[0]))
 			return a.print(r, func(w io.Writer) { showText(w, r) })
 		},
 	}

@@ -104,7 +104,7 @@ func (a *app) printSwept(swept []reconcile.Swept) error {
 		p := planned(s.Plan)
 		p.Key, p.State = s.Key, string(s.State)
 		if s.Err != nil {
-			p.Error = s.Err.Error()
+			p.Error = a.text(s.Err)
 		}
 		rows = append(rows, sweptRow{p, s.Action})
 	}

@@ -139,7 +139,7 @@ func (a *app) carryOut(ctx context.Context, env *reconcile.Env, j *journal.Journ
 			p := planned(t.Outcome.Plan)
 			p.State = string(t.Record.State)
 			if t.Outcome.Err != nil {
-				p.Error = t.Outcome.Err.Error()
+				p.Error = a.text(t.Outcome.Err)
 				left++
 			}
 			done = append(done, p)

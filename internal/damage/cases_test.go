@@ -31,7 +31,7 @@ func shell(script string) func(*testing.T) {
 }
 
 const (
-	toMerge = `backstopctl --journal ` + file + `.corrupt-* journal export >/root/records.json
+	toMerge = `backstopctl --journal ` + file + `.corrupt-* journal export --show-secrets >/root/records.json
 backstopctl journal import /root/records.json`
 	toStore  = `backstopctl sweep --yes`
 	tmpfs    = "mount -t tmpfs -o mode=700,size=8m damage " + dir

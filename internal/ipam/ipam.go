@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -79,11 +80,15 @@ func (c Config) List(network string) ([]attachment.Reservation, error) {
 const maxReservation = 4096
 
 func read(path string, ip netip.Addr) (attachment.Reservation, bool) {
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxReservation {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
 		return attachment.Reservation{}, false
 	}
-	b, err := os.ReadFile(path)
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxReservation {
+		return attachment.Reservation{}, false
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxReservation))
 	if err != nil {
 		return attachment.Reservation{}, false
 	}

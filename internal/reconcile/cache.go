@@ -2,10 +2,12 @@ package reconcile
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/backstop-cni/backstop/attachment"
+	"golang.org/x/sys/unix"
 )
 
 // CacheFile is where libcni keeps the result of an attachment (libcni/api.go,
@@ -27,11 +29,15 @@ const maxCacheEntry = 1 << 20
 // ReadCacheEntry reads libcni's entry, nil when it is missing, damaged (a crash
 // leaves it empty or cut off) or too large.
 func ReadCacheEntry(path string) json.RawMessage {
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxCacheEntry {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
 		return nil
 	}
-	b, err := os.ReadFile(path)
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxCacheEntry {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxCacheEntry))
 	if err != nil || !json.Valid(b) {
 		return nil
 	}

@@ -63,6 +63,18 @@ func splitArgs(s string) (out [][2]string) {
 	return out
 }
 
+// belongs wants the entry, and the list in it, to be this attachment's: both names become file names, and tell the plugins
+// whose state to remove.
+func (c cached) belongs(k attachment.Key, list string) error {
+	if got := (attachment.Key{Network: c.NetworkName, ContainerID: c.ContainerID, IfName: c.IfName}); got != k {
+		return fmt.Errorf("the recorded cache entry is of %q, not of %s: it is not replayed", got, k)
+	}
+	if list != k.Network {
+		return fmt.Errorf("the recorded list is of network %q, not of %s: it is not replayed", list, k)
+	}
+	return nil
+}
+
 // store writes the entry into a private cache directory, with the rest of the
 // list in place of the whole.
 func (c cached) store(dir string, k attachment.Key) error {
@@ -74,7 +86,7 @@ func (c cached) store(dir string, k attachment.Key) error {
 	if err := os.Mkdir(results, 0o700); err != nil {
 		return fmt.Errorf("make private cache directory: %w", err)
 	}
-	file := filepath.Join(results, c.NetworkName+"-"+c.ContainerID+"-"+c.IfName)
+	file := reconcile.CacheFile(dir, k)
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		return fmt.Errorf("write private cache entry: %w", err)
 	}

@@ -256,6 +256,9 @@ func (p *Replayer) del(ctx context.Context, rec *attachment.Record) error {
 	if err != nil {
 		return fmt.Errorf("read the recorded list of %s: %w", rec.Key, err)
 	}
+	if err := c.belongs(rec.Key, list.Name); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp(filepath.Dir(p.Journal.Path()), privatePrefix)
 	if err != nil {
 		return fmt.Errorf("make private cache directory: %w", err)
@@ -304,7 +307,12 @@ func forgetCacheEntry(r *attachment.Record) {
 	if r.Replay == nil || r.Replay.CacheFile == "" {
 		return
 	}
-	if now := reconcile.ReadCacheEntry(r.Replay.CacheFile); now != nil && bytes.Equal(compact(now), compact(r.Replay.CacheEntry)) {
-		os.Remove(r.Replay.CacheFile)
+	// A path is taken from a record only if the attachment's own names make it.
+	file := reconcile.CacheFile(filepath.Dir(filepath.Dir(r.Replay.CacheFile)), r.Key)
+	if file != r.Replay.CacheFile {
+		return
+	}
+	if now := reconcile.ReadCacheEntry(file); now != nil && bytes.Equal(compact(now), compact(r.Replay.CacheEntry)) {
+		os.Remove(file)
 	}
 }
