@@ -14,20 +14,29 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestTableNamesWhatIsAboveItsBar(t *testing.T) {
+func TestTheReportNamesWhatIsAboveItsBar(t *testing.T) {
 	var out strings.Builder
-	table := newTable(&out)
+	r := report{out: &out}
 	b := contestant{name: "tuning"}
-	table.add(contest{name: "ADD", state: empty, b: b, bar: 1.5}, result{a: 15, b: 10})
-	table.add(contest{name: "DEL", state: empty, b: b, bar: 1.5}, result{a: 16, b: 10})
-	table.add(contest{name: "other", state: empty, b: b}, result{a: 90, b: 10})
-	if want := []string{"DEL with 0 records: 1.60, bar 1.5"}; !slices.Equal(table.above, want) {
-		t.Errorf("above the bar: %q, want %q", table.above, want)
+	var rows table
+	for _, c := range []struct {
+		name string
+		bar  float64
+		took result
+	}{{"ADD", 1.5, result{15, 10}}, {"DEL", 1.5, result{16, 10}}, {"other", 0, result{90, 10}}} {
+		rows.rows = append(rows.rows, r.row(contest{name: c.name, state: 100, b: b, bar: c.bar}, c.took))
+	}
+	r.add(rows)
+	if want := []string{"DEL beside 100 attachments: 1.60, bar 1.5"}; !slices.Equal(r.above, want) {
+		t.Errorf("above the bar: %q, want %q", r.above, want)
 	}
 	for _, row := range []string{"ADD .* 1.50 +1.5 +holds", "DEL .* 1.60 +1.5 +ABOVE", "other .* 9.00 *\n"} {
 		if !regexp.MustCompile(row).MatchString(out.String()) {
 			t.Errorf("no row like %s in\n%s", row, out.String())
 		}
+	}
+	if page := r.markdown("# intro\n"); !strings.Contains(page, "| DEL | 100 | 0.00 ms | tuning 0.00 ms | 1.60 | 1.5 | ABOVE |") {
+		t.Errorf("the page lacks the row:\n%s", page)
 	}
 }
 
@@ -38,8 +47,8 @@ func TestSidesTakeTurns(t *testing.T) {
 			before: func(pod) error { order = append(order, "("+name+")"); return nil },
 			run:    func(pod) error { order = append(order, name); return nil }}
 	}
-	c := contest{name: "turns", state: empty, a: side("a"), b: side("b")}
-	if _, err := c.measure(2, func(state) error { return nil }); err != nil {
+	c := contest{name: "turns", a: side("a"), b: side("b")}
+	if _, err := c.measure(2, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(order, " "); !strings.HasPrefix(got, "(a) a (b) b (b) b (a) a ") {

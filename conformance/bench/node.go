@@ -16,11 +16,8 @@ func (p pod) netns() string    { return fmt.Sprintf("/run/netns/pod%d", p) }
 func (p pod) hostLink() string { return fmt.Sprintf("bench%d", p) }
 func (p pod) address() string  { return fmt.Sprintf("10.9.0.%d", p+1) }
 
-// state is how much a node holds beside the pods that are measured.
-type state struct {
-	name    string
-	records int // in the journal; each has two rules in the kernel
-}
+// state is how many attachments a node holds beside the pods that are measured: in the kernel, and in the journal.
+type state int
 
 const (
 	journalDir = "/var/lib/cni/backstop"
@@ -29,7 +26,9 @@ const (
 
 // node is the throw-away node that the program runs in.
 type node struct {
-	current *state
+	current state // how many attachments have what a primary leaves
+	seeded  bool  // and are in the journal
+	netns   state // how many have a netns
 }
 
 // newNode gives the node its pods: each has a veth, an address, a host route and the two rules of an AWS-style primary.
@@ -40,7 +39,7 @@ func newNode() (*node, error) {
 	} else if strings.TrimSpace(string(out)) == "tmpfs" {
 		return nil, fmt.Errorf("/var/tmp is no disk here: an fsync costs nothing, and figures mean nothing")
 	}
-	for _, name := range append([]string{"seeds"}, podNames()...) {
+	for _, name := range podNames() {
 		if err := ip("netns", "add", name); err != nil {
 			return nil, err
 		}
@@ -74,35 +73,67 @@ func (n *node) dress(p pod) error {
 		fmt.Sprintf("rule add pref 1536 from %s lookup 100", p.address()))
 }
 
-// enter brings the node into a state: what the state's other pods left in kernel and journal. They share one netns,
-// for what is to be measured are the journal's and the rules' numbers.
+// enter brings the node into a state, which has no fewer attachments than the one before.
 func (n *node) enter(s state) error {
-	if n.current != nil && *n.current == s {
+	if n.seeded && n.current == s {
 		return n.reset()
 	}
-	if err := os.RemoveAll(journalDir); err != nil {
-		return fmt.Errorf("emptying the journal: %w", err)
-	}
-	var rules []string
-	for i := range s.records {
-		rules = append(rules,
-			"rule add pref 512 to "+seedAddress(i)+" lookup main",
-			"rule add pref 1536 from "+seedAddress(i)+" lookup 100")
-	}
-	if err := batch(rules...); err != nil {
+	if n.seeded {
+		if err := n.reset(); err != nil {
+			return err
+		}
+	} else if err := (plugin{name: "backstop"}).call("ADD", 0); err != nil { // a journal that is not made while it is measured
 		return err
 	}
-	for i := range max(s.records, 1) { // one at least, for a journal that is not made while it is measured
+	if err := n.dressSeeds(n.current, s); err != nil {
+		return err
+	}
+	for i := n.current; i < s; i++ {
 		if err := seed(i); err != nil {
 			return err
 		}
 	}
-	n.current = &s
+	n.current, n.seeded = s, true
 	if err := os.RemoveAll(seedDir); err != nil {
 		return fmt.Errorf("emptying the copy of the journal: %w", err)
 	}
 	return copyDir(journalDir, seedDir)
 }
+
+// dressSeeds makes what a primary leaves in the node for the attachments from one number to another.
+func (n *node) dressSeeds(from, to state) error {
+	var lines []string
+	for ; n.netns < to; n.netns++ {
+		lines = append(lines, fmt.Sprintf("netns add seed%d", n.netns))
+	}
+	for i := from; i < to; i++ {
+		lines = append(lines, i.made()...)
+	}
+	return batch(lines...)
+}
+
+// made is one attachment in ip's words.
+func (i state) made() []string {
+	return []string{
+		fmt.Sprintf("link add seed%d type veth peer name eth0 netns seed%d", i, i),
+		fmt.Sprintf("link set seed%d up", i),
+		fmt.Sprintf("route add %s/32 dev seed%d scope link", i.address(), i),
+		fmt.Sprintf("rule add pref 512 to %s lookup main", i.address()),
+		fmt.Sprintf("rule add pref 1536 from %s lookup 100", i.address()),
+	}
+}
+
+// unmade is what takes it away.
+func (i state) unmade() []string {
+	return []string{
+		fmt.Sprintf("rule del pref 512 to %s lookup main", i.address()),
+		fmt.Sprintf("rule del pref 1536 from %s lookup 100", i.address()),
+		fmt.Sprintf("route del %s/32 dev seed%d", i.address(), i),
+		fmt.Sprintf("link del seed%d", i),
+	}
+}
+
+func (i state) address() string { return fmt.Sprintf("10.7.%d.%d", i/250, i%250+1) }
 
 // reset sets the journal back to the beginning of the state.
 func (n *node) reset() error {
@@ -111,8 +142,6 @@ func (n *node) reset() error {
 	}
 	return copyDir(seedDir, journalDir)
 }
-
-func seedAddress(i int) string { return fmt.Sprintf("10.7.%d.%d", i/250, i%250+1) }
 
 // copyDir copies, and waits until the copy is on the disk: what is measured next must not pay for it.
 func copyDir(from, to string) error {
