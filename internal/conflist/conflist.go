@@ -19,9 +19,18 @@ type File struct {
 	Plugins []json.RawMessage
 }
 
+// BadFile is one that no runtime could use.
+type BadFile struct {
+	Path string
+	Err  error
+}
+
+func (b BadFile) Error() string { return b.Path + ": " + b.Err.Error() }
+func (b BadFile) Unwrap() error { return b.Err }
+
 // Read gives the configurations of a directory in lexical order, which is the
 // order in which runtimes look. Files that are no JSON are left out and reported in bad.
-func Read(dir string) (files []File, bad []error, err error) {
+func Read(dir string) (files []File, bad []BadFile, err error) {
 	names, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
 		return nil, nil, nil
@@ -36,7 +45,7 @@ func Read(dir string) (files []File, bad []error, err error) {
 		path := filepath.Join(dir, n.Name())
 		b, err := os.ReadFile(path)
 		if err != nil {
-			bad = append(bad, fmt.Errorf("read %s: %w", path, err))
+			bad = append(bad, BadFile{path, fmt.Errorf("cannot be read: %w", err)})
 			continue
 		}
 		var l struct {
@@ -44,7 +53,7 @@ func Read(dir string) (files []File, bad []error, err error) {
 			Plugins []json.RawMessage `json:"plugins"`
 		}
 		if err := json.Unmarshal(b, &l); err != nil {
-			bad = append(bad, fmt.Errorf("%s is not a network configuration: %w", path, err))
+			bad = append(bad, BadFile{path, fmt.Errorf("not a network configuration: %w", err)})
 			continue
 		}
 		if l.Plugins == nil {
