@@ -19,6 +19,9 @@ func (m Moment) Since(now Moment) time.Duration {
 	return now.BootTime - m.BootTime
 }
 
+// NotBefore reports whether m is o or came after it, in the same boot: moments of two boots have no order.
+func (m Moment) NotBefore(o Moment) bool { return m.BootID == o.BootID && m.BootTime >= o.BootTime }
+
 // Add gives the moment that comes d later in the same boot.
 func (m Moment) Add(d time.Duration) Moment {
 	m.BootTime += d

@@ -83,3 +83,22 @@ func (t *Tx) WasClosed(id, ifName string, ips []netip.Addr) bool {
 	}
 	return false
 }
+
+// ClosedSince reports whether the history has an attachment as closed whose ADD or last DEL was not before a moment.
+func (t *Tx) ClosedSince(k attachment.Key, m attachment.Moment) bool {
+	b := t.bucket(bucketHistory)
+	if b == nil {
+		return false
+	}
+	c := b.Cursor()
+	for key, v := c.Last(); key != nil; key, v = c.Prev() {
+		if !bytes.Contains(v, []byte(k.ContainerID)) {
+			continue // see WasClosed
+		}
+		r, err := attachment.Decode(v)
+		if err == nil && r.Key == k && r.State == attachment.Closed && (r.Node.Now.NotBefore(m) || r.Del != nil && r.Del.Last.NotBefore(m)) {
+			return true
+		}
+	}
+	return false
+}

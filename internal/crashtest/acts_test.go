@@ -96,27 +96,23 @@ func addThatWaits(t *trial) error {
 	return err
 }
 
-// takeIn has a call killed that finds a record in the spool, whose process was killed. Another ADD waits behind it.
+// takeIn has a call killed that finds records in the spool: one whose process was killed, and one whose process waits
+// behind it and is told by the entry's end that it is stored.
 func takeIn(what string) func(*trial) error {
 	return func(t *trial) error {
-		q, err := t.attached("n")
+		there, err := t.attached("n")
 		if err != nil {
 			return err
 		}
-		p, err := t.pod("n")
-		var r *pod
-		if err == nil {
-			r, err = t.pod("n")
-		}
-		if err != nil {
-			return err
-		}
+		dead, derr := t.pod("n")
+		next, nerr := t.pod("n")
+		behind, berr := t.pod("n")
 		release, err := hold(t.journal)
 		defer release()
-		if err != nil {
+		if err = errors.Join(derr, nerr, berr, err); err != nil {
 			return err
 		}
-		c, err := t.verb(death{point: "spool.renamed", pass: 1}, "ADD", p)
+		c, err := t.verb(death{point: "spool.renamed", pass: 1}, "ADD", dead)
 		if err != nil {
 			return err
 		}
@@ -125,33 +121,28 @@ func takeIn(what string) func(*trial) error {
 		}
 		switch what {
 		case "ADD":
-			c, err = t.verb(t.death, "ADD", r)
+			c, err = t.verb(t.death, "ADD", next)
 		case "DEL":
-			t.ending(q)
-			c, err = t.verb(t.death, "DEL", q)
+			t.ending(there)
+			c, err = t.verb(t.death, "DEL", there)
 		default:
 			c, err = t.ctl(t.death, t.journal, "sweep", "--yes")
 		}
 		if err == nil {
 			err = waits(c, t.journal)
 		}
-		var behind *call
-		if err == nil && what != "ADD" {
-			if behind, err = t.verb(death{}, "ADD", r); err == nil {
-				err = spooled(behind, t.journal)
-			}
-		}
-		release()
-		if err = errors.Join(err, t.victim(c, nil)); err != nil {
+		if err != nil {
 			return err
 		}
-		if behind != nil {
-			return errors.Join(works(behind, nil), t.added(r))
+		second, err := t.verb(death{}, "ADD", behind)
+		if err == nil {
+			err = spooled(second, t.journal)
 		}
-		if !t.verdict.died {
-			return t.added(r)
+		release()
+		if err = errors.Join(err, t.victim(c, nil)); err == nil && what == "ADD" && !t.verdict.died {
+			err = t.added(next)
 		}
-		return nil
+		return errors.Join(err, works(second, nil), t.added(behind))
 	}
 }
 

@@ -17,6 +17,9 @@ func (e *Env) Enter(tx *journal.Tx) error {
 		return err
 	}
 	err := tx.TakeIn(func(r *attachment.Record, waits bool) error {
+		if !waits && overtaken(tx, r) {
+			return nil
+		}
 		_, err := e.place(tx, r, waits && r.Key != e.Call)
 		return err
 	})
@@ -24,6 +27,16 @@ func (e *Env) Enter(tx *journal.Tx) error {
 		e.Log.WithField("action", "spool").WithError(err).Warn("not every record in the spool could be taken in")
 	}
 	return nil
+}
+
+// overtaken reports whether the journal has a later word on an attachment than an entry of the spool. That an entry was
+// removed is not waited for, and so a power cut may bring back one that was taken in long ago: before a DEL, perhaps.
+func overtaken(tx *journal.Tx, r *attachment.Record) bool {
+	old, err := tx.Get(r.Key)
+	if err == nil && old != nil {
+		return old.Node.Now.NotBefore(r.Node.Now) || old.Del != nil && old.Del.Last.NotBefore(r.Node.Now)
+	}
+	return err == nil && tx.ClosedSince(r.Key, r.Node.Now)
 }
 
 // TakeIn stores what waits in the spool, when there is any: for callers that begin with reading.
