@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// lives is how many lives of each worker there may be beside a play.
+// lives is how many lives of the workers there may be beside a play.
 func lives() int {
 	if *killsFlag == 0 {
 		return 1
 	}
-	return 2
+	return 2 * workers
 }
 
 // load is pods that come and go on the journal while others are killed.
@@ -26,7 +26,7 @@ type load struct {
 
 // startLoad makes the workers, who wait for the first play.
 func (w *world) startLoad() *load {
-	l := &load{w: w, begun: make(chan struct{}, lives()*workers)}
+	l := &load{w: w, begun: make(chan struct{}, lives())}
 	for i := range workers {
 		p := &pod{id: fmt.Sprintf("load%d", i), network: "n", netns: fmt.Sprintf("l%d", i), link: fmt.Sprintf("hl%d", i),
 			ip: fmt.Sprintf("10.8.0.%d", i+1), journal: w.journal, to: 512, from: 1536}
