@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,8 +24,14 @@ func Advice(err error) string {
 		return "mount it writable again"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return "make room: df and df -i tell what is full"
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+	case refused(err):
 		return "see whether it is immutable (lsattr), or a security module refuses it"
 	}
 	return ""
+}
+
+// refused tells a file that may not be written from what else the kernel does not permit.
+func refused(err error) bool {
+	var file *fs.PathError
+	return errors.As(err, &file) && (errors.Is(file, unix.EPERM) || errors.Is(file, unix.EACCES))
 }

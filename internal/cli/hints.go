@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/backstop-cni/backstop/journal"
 )
 
@@ -10,6 +12,9 @@ import (
 // error says it all.
 func whatToDo(err error) string {
 	todo := journal.Advice(err)
+	if todo == "" && errors.Is(err, unix.EPERM) {
+		return "run it as root with CAP_NET_ADMIN, which reads netfilter and removes, and CAP_SYS_ADMIN, which enters a pod's network namespace"
+	}
 	if todo == "" || errors.Is(err, journal.ErrDamaged) {
 		return todo
 	}

@@ -100,8 +100,14 @@ const keys = `"primary":{"probe":["unix:///run/primary.sock"]}`
 // cni calls the plugin as a runtime does. Its stdout is empty, a result or an error of the spec, and nothing else.
 func (p pod) cni(t *testing.T, verb, more string) said {
 	t.Helper()
+	return p.cniUnder(t, nil, verb, more)
+}
+
+// cniUnder is cni by way of another program.
+func (p pod) cniUnder(t *testing.T, under []string, verb, more string) said {
+	t.Helper()
 	conf := fmt.Sprintf(`{"cniVersion":"1.1.0","name":"n","type":"backstop",%s%s,"prevResult":%s}`, keys, more, p.result())
-	s := start(t, conf, []string{"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + p.id, "CNI_NETNS=/run/netns/" + p.id, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin"}, "backstop")
+	s := start(t, conf, []string{"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + p.id, "CNI_NETNS=/run/netns/" + p.id, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin"}, append(under, "backstop")...)
 	var got map[string]any
 	err := json.Unmarshal([]byte(s.Stdout), &got)
 	switch {
