@@ -68,8 +68,16 @@ power: deps build ## cut the power of a kernel with ext4 under backstop, CUTS=50
 fuzz: ## each fuzzer for FUZZTIME (1m), one after the other; a finding fails and is kept in testdata/fuzz: commit it, mend it
 	@.ci/fuzz $(or $(FUZZTIME),1m)
 
+.PHONY: licences
+licences: ## fail if a module in one of the programs has a licence that is not on the list; lists them all
+	go test -count=1 -v ./internal/licences
+
+.PHONY: vuln
+vuln: ## known vulnerabilities in the programs, by govulncheck at the version that tools/go.mod pins; says so if it could not check
+	@.ci/vuln
+
 .PHONY: check
-check: fmt vet lint race ## what a change must pass before review, besides `make test`
+check: fmt vet lint licences vuln race ## what a change must pass before review, besides `make test`
 
 .PHONY: fmt
 fmt: ## fail if a file is not gofmt-ed
@@ -90,7 +98,7 @@ race: ## the tests of the main module under the race detector (needs a C compile
 
 .PHONY: deps
 deps: # the programs that the tests start
-	@.ci/deps ip iptables nft
+	@.ci/deps ip iptables nft setpriv mkfs.ext4
 
 .PHONY: clean
 clean: ## remove what was built
