@@ -105,6 +105,9 @@ func (s *Session) Update(fn func(*Tx) error) error {
 	}
 	return s.with(s.j.path, false, func(db *bolt.DB) error {
 		return db.Update(func(tx *bolt.Tx) error {
+			if err := checkOverflow(tx); err != nil {
+				return fmt.Errorf("%s: %w", s.j.path, err)
+			}
 			fill(s.j.path, tx.Size())
 			t := &Tx{tx: tx, spools: s.j.spoolDirs()}
 			if err := t.prepare(filepath.Dir(s.j.path)); err != nil {

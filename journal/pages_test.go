@@ -151,3 +151,21 @@ func TestWhatTheWalkLetsPassCanBeChecked(t *testing.T) {
 		t.Errorf("seed %d: %d passed, %d were caught", seed, passed, caught)
 	}
 }
+
+// A page that goes on for billions of pages would be freed one by one: the change is refused at once, and nothing is written.
+func TestAChangeDoesNotFreeBillionsOfPages(t *testing.T) {
+	j, b := sound(t)
+	for _, at := range used(t, b, flagLeaf) {
+		binary.NativeEndian.PutUint32(b[at+12:], 0x81000000)
+	}
+	if err := os.WriteFile(j.Path(), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := j.UpdateWithin(context.Background(), patience, func(tx *Tx) error { return tx.Put(rec("late", "10.0.9.9", "v99", 99)) })
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "goes on for") {
+		t.Errorf("got %v, want damage", err)
+	}
+	if after, err := os.ReadFile(j.Path()); err != nil || !bytes.Equal(after, b) {
+		t.Errorf("the file was changed (%v)", err)
+	}
+}

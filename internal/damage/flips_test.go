@@ -12,6 +12,9 @@ import (
 
 var flips = flag.Int("flips", 15, "how many journals with flipped bytes are tried")
 
+// firstFlip chooses others, or one again.
+var firstFlip = flag.Uint64("first-flip", 0, "the seed of the first one")
+
 // pageSize is bbolt's, and inUse how many pages of a small journal are worth spoiling: behind them are zeros.
 const pageSize, inUse = 4096, 16
 
@@ -29,7 +32,7 @@ func TestFlips(t *testing.T) {
 			t.Fatal(err)
 		}
 		newer.dress(t)
-		for seed := range uint64(*flips) {
+		for seed := *firstFlip; seed < *firstFlip+uint64(*flips); seed++ {
 			sh(t, "rm -rf "+dir+"; mkdir -m 700 "+dir)
 			if err := os.WriteFile(file, flip(whole, seed), 0o600); err != nil {
 				t.Fatal(err)

@@ -2,6 +2,7 @@ package damage
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/backstop-cni/backstop/journal"
 )
@@ -28,10 +30,15 @@ type said struct {
 	Code           int
 }
 
+// tooLong is when a program has not ended by itself: kubelet gives a call two minutes.
+const tooLong = time.Minute
+
 // start runs a program. Whatever is wrong with the journal, it ends by itself and tells of it in words.
 func start(t *testing.T, stdin string, env []string, args ...string) said {
 	t.Helper()
-	c := exec.Command(args[0], args[1:]...)
+	ctx, cancel := context.WithTimeout(t.Context(), tooLong)
+	defer cancel()
+	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.Env = append(os.Environ(), env...)
 	var out, log bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &out, &log
