@@ -22,7 +22,7 @@ type act struct {
 }
 
 var acts = []act{
-	{name: "ADD", points: "add.captured add.stored add.committed add.healed journal.commit journal.committing journal.committed", play: func(t *trial) error {
+	{name: "ADD", points: "plugin.begun plugin.opened add.captured add.stored add.committed add.healed journal.commit journal.committing journal.committed", play: func(t *trial) error {
 		p, err := t.pod("n")
 		return errors.Join(err, t.addVictim(p))
 	}},

@@ -42,6 +42,7 @@ func (e *Env) sweepSome(s *journal.Session, keys []attachment.Key) []Swept {
 			light = append(light, i)
 		}
 	}
+	crash.At("sweep.decided")
 	for _, why := range []string{whyLeft, whyDied} {
 		e.examineSome(s, why, examined[why], out)
 	}
@@ -53,7 +54,6 @@ func (e *Env) examineSome(s *journal.Session, why string, which []int, out []Swe
 	if len(which) == 0 {
 		return
 	}
-	crash.At("sweep.examining")
 	at := map[attachment.Key]int{}
 	var keys []attachment.Key
 	for _, i := range which {
