@@ -105,9 +105,6 @@ func (s *Session) Update(fn func(*Tx) error) error {
 	}
 	return s.with(s.j.path, false, func(db *bolt.DB) error {
 		return db.Update(func(tx *bolt.Tx) error {
-			if err := checkOverflow(tx); err != nil {
-				return fmt.Errorf("%s: %w", s.j.path, err)
-			}
 			fill(s.j.path, tx.Size())
 			t := &Tx{tx: tx, spools: s.j.spoolDirs()}
 			if err := t.prepare(filepath.Dir(s.j.path)); err != nil {
@@ -144,10 +141,10 @@ func (s *Session) View(fn func(*Tx) error) error {
 // bbolt panic, or fault on the mapped file: both are reported as ErrDamaged.
 func (s *Session) with(path string, readOnly bool, fn func(*bolt.DB) error) (err error) {
 	if path == s.j.path {
-		if err := s.afterDeath(); err != nil {
+		if err := s.known(); err != nil {
 			return err
 		}
-		defer s.unmark()
+		defer func() { s.unmark(!errors.Is(err, ErrDamaged)) }()
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	var file *os.File

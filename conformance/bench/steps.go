@@ -16,7 +16,7 @@ var stepNames = []struct{ point, what string }{
 	{"plugin.begun", "start of the process, of Go's runtime and of the packages"},
 	{"plugin.opened", "configuration and prevResult decoded, netlink opened"},
 	{"add.captured", "links, addresses, routes and rules read (netlink), record made"},
-	{"lock.held", "the lock"},
+	{"spool.locked", "the lock"},
 	{"journal.commit", "bbolt opened, claims compared, record and indexes put"},
 	{"journal.committed", "commit: two writes, two fdatasync(2)"},
 	{"add.committed", "bbolt closed"},
