@@ -16,7 +16,7 @@ import (
 // a group wait together.
 const (
 	groupFrom = 4  // fewer links go one by one
-	groupMost = 64 // everybody else's netlink waits meanwhile
+	groupMost = 128 // everybody else's netlink waits meanwhile
 )
 
 // DeleteAll removes in this order, links that stand together as one group, and of the others many with one request. A link

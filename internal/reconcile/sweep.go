@@ -23,7 +23,7 @@ type Swept struct {
 }
 
 // Chunk bounds the attachments that are handled under one lock.
-const Chunk = 64
+const Chunk = 128
 
 // SweepAll handles every record whose grace is over, in chunks, so that pods can
 // start in between. What fails on one record does not stop the others.
