@@ -15,7 +15,7 @@ import (
 // The kernel waits for every CPU to let go of a link that is removed, some 20 ms for each veth. Links that are removed as
 // a group wait together.
 const (
-	groupFrom = 4  // fewer links go one by one
+	groupFrom = 4   // fewer links go one by one
 	groupMost = 128 // everybody else's netlink waits meanwhile
 )
 

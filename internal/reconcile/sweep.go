@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
-	"github.com/backstop-cni/backstop/internal/crash"
 	"github.com/backstop-cni/backstop/journal"
 	"github.com/backstop-cni/backstop/teardown"
 )
@@ -161,7 +160,6 @@ func (e *Env) sweepOne(s *journal.Session, k attachment.Key) Swept {
 	}
 	out.State = rec.State
 	out.Action = e.decideSweep(rec)
-	crash.At("sweep.decided")
 	switch {
 	case out.Action == teardown.Examine:
 		out.Plan, out.Err = e.examine(s, rec)
