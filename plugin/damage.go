@@ -1,11 +1,9 @@
 package plugin
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/backstop-cni/backstop/attachment"
@@ -58,52 +56,20 @@ func (c *call) adopt() (out []*attachment.Record) {
 		if _, err := kernel.NamespaceAt(e.NetNS); err != nil {
 			continue
 		}
-		if one := c.ofEntry(e); one != nil {
-			r, err := one.capture(true)
-			if err != nil {
-				r.LastError = err.Error()
-			}
-			r.Note(c.env.Now(), "recorded anew from the runtime's result cache, since the journal was damaged")
-			out = append(out, r)
+		add, cfg, _, err := OfEntry(e, e.Config)
+		if err != nil || cfg.Journal != c.cfg.Journal {
+			continue // not one of this journal
 		}
+		add.CNIPath = c.cniPath
+		r, err := c.env.Record(c.host, add)
+		if err != nil {
+			r.LastError = err.Error()
+		}
+		r.Note(c.env.Now(), "recorded anew from the runtime's result cache, since the journal was damaged")
+		out = append(out, r)
 	}
 	if n := len(files); n > 0 {
 		c.env.Log.WithFields(c.fields("quarantine")).Warnf("%d more entries of the runtime's cache were not read for want of time", n)
 	}
 	return out
-}
-
-// ofEntry is the ADD that a cache entry tells of, nil when it was not one of this journal.
-func (c *call) ofEntry(e reconcile.CacheEntry) *call {
-	var list struct {
-		CNIVersion string                       `json:"cniVersion"`
-		Plugins    []map[string]json.RawMessage `json:"plugins"`
-	}
-	if json.Unmarshal(e.Config, &list) != nil {
-		return nil
-	}
-	for _, p := range list.Plugins {
-		if string(p["type"]) != `"backstop"` {
-			continue
-		}
-		p["name"], _ = json.Marshal(e.NetworkName)
-		p["cniVersion"], _ = json.Marshal(list.CNIVersion)
-		p["prevResult"] = e.Result
-		b, err := json.Marshal(p)
-		if err != nil {
-			return nil
-		}
-		cfg, _, err := ParseConfig(b)
-		key := attachment.Key{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}
-		if err != nil || cfg.Journal != c.cfg.Journal || key.Valid() != nil {
-			return nil
-		}
-		var args []string
-		for _, kv := range e.CNIArgs {
-			args = append(args, kv[0]+"="+kv[1])
-		}
-		return &call{cfg: cfg, key: key, netns: e.NetNS, cniArgs: strings.Join(args, ";"), cniPath: c.cniPath,
-			env: c.env, host: c.host, journal: c.journal, result: attachment.ParseResult(cfg.PrevResult)}
-	}
-	return nil
 }

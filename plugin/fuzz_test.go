@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/backstop-cni/backstop/internal/reconcile"
-	"github.com/backstop-cni/backstop/journal"
 	"github.com/backstop-cni/backstop/teardown"
 )
 
@@ -50,14 +49,13 @@ func FuzzCacheEntry(f *testing.F) {
 	f.Add([]byte(`{"kind":"cniCacheV1","containerId":"c","config":"` + list + `","ifName":"eth0","networkName":"n","netns":"/run/netns/c","cniArgs":[["K8S_POD_NAME","web"]],"result":{"ips":[]}}`))
 	f.Add([]byte(`{"kind":"cniCacheV1","containerId":"../c","config":"e30=","networkName":"n"}`))
 	f.Add([]byte(`{"config":7}`))
-	c := &call{cfg: &Config{Journal: journal.DefaultPath}}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, ok := reconcile.ParseCacheEntry(b)
 		if !ok {
 			return
 		}
-		if one := c.ofEntry(e); one != nil {
-			if err := one.key.Valid(); err != nil {
+		if add, _, _, err := OfEntry(e, e.Config); err == nil {
+			if err := add.Key.Valid(); err != nil {
 				t.Error(err)
 			}
 		}
