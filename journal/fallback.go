@@ -25,6 +25,9 @@ func (j *Journal) fallbackSpool() string {
 // spoolDirs are the places where records wait for the journal.
 func (j *Journal) spoolDirs() []string { return []string{j.spoolDir(), j.fallbackSpool()} }
 
+// SpoolDirs are the places where records wait for this journal: beside it, and in FallbackDir. They need not be there.
+func (j *Journal) SpoolDirs() []string { return j.spoolDirs() }
+
 // Keep puts a record where whoever can write the journal next takes it in, and tells where that is: beside the journal,
 // on disk, or in FallbackDir.
 func (j *Journal) Keep(r *attachment.Record) (string, error) {

@@ -31,7 +31,9 @@ func TestStories(t *testing.T) {
 	}
 	for _, s := range stories {
 		t.Run(strings.TrimSuffix(s.Name(), ".txtar"), func(t *testing.T) {
-			testnode.Run(t, func(t *testing.T) {
+			// A journal in memory is a finding.
+			node := testnode.Node{Disk: strings.HasPrefix(s.Name(), "doctor")}
+			node.Run(t, func(t *testing.T) {
 				cmds := nodescript.Commands(&nodescript.Socket{Path: "/run/primary.sock"})
 				maps.Copy(cmds, nodescript.PluginCommands())
 				cmds["exits"] = nodescript.Command(exits).Func("exits CODE COMMAND...")

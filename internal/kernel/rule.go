@@ -38,6 +38,17 @@ func (h *Handle) Rules(f attachment.RuleFilter) ([]attachment.Rule, error) {
 	return out, err
 }
 
+// AllRules reads every IPv4 and IPv6 rule, in the kernel's order: for a look at the whole node, not for a pod's start.
+func (h *Handle) AllRules() ([]attachment.Rule, error) {
+	var out []attachment.Rule
+	err := h.dumpRules(func() { out = nil }, func(m []byte) {
+		if len(m) >= ruleHeader && (m[ruleFamily] == unix.AF_INET || m[ruleFamily] == unix.AF_INET6) {
+			out = append(out, parseRule(m))
+		}
+	})
+	return out, err
+}
+
 func (h *Handle) dumpRules(reset func(), fn func([]byte)) error {
 	// AF_UNSPEC walks all families in one dump, multicast routing's among them.
 	return describe("list rules", h.dump(unix.RTM_GETRULE, unix.RTM_NEWRULE, reset, fn, make([]byte, ruleHeader)))
