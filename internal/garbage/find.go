@@ -80,7 +80,7 @@ func (f *Finder) interfaces(network, container string) (out []owner) {
 			out = append(out, o)
 		}
 	}
-	for _, o := range f.inCache[container] {
+	for _, o := range f.inCache(container) {
 		if o.network == network && !slices.Contains(out, o) {
 			out = append(out, o)
 		}
@@ -98,7 +98,7 @@ func (f *Finder) CacheEntries() []Item {
 		}
 		life, why := f.judge(o)
 		if life == attachment.Dead {
-			out = append(out, Item{Key: attachment.Key{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}, Life: life, Why: why, File: e.file})
+			out = append(out, Item{Key: o.key(), Life: life, Why: why, File: e.path(o)})
 		}
 	}
 	slices.SortFunc(out, func(a, b Item) int { return strings.Compare(a.File, b.File) })

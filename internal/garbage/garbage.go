@@ -3,7 +3,6 @@
 package garbage
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/netip"
@@ -48,8 +47,8 @@ type Finder struct {
 	past    map[owner]recorded // closed in this boot and here, the latest of each, with the addresses of all
 	cache   map[owner]entry
 	noCache error // what of the caches could not be read
-	// inCache are the interfaces that the cache knows of each container.
-	inCache map[string][]owner
+	// inCache gives the interfaces that the cache knows of a container.
+	inCache func(container string) []owner
 	// containers are the interfaces that are known of each, once they were asked for.
 	containers map[string][]owner
 	// samePaths says that a netns path means here what it meant to the runtime.
@@ -78,38 +77,9 @@ func (f *Finder) recorded(r *attachment.Record) recorded {
 	return out
 }
 
-// entry is what is used of libcni's cache entry (libcni/api.go, cachedInfo).
-type entry struct {
-	ContainerID string `json:"containerId"`
-	IfName      string `json:"ifName"`
-	NetworkName string `json:"networkName"`
-	NetNS       string `json:"netns"`
-	file        string
-}
-
-// Caches is what the runtime's caches have. It may be a lot, and is read before the journal's lock is taken: a pod that
-// came since has its record.
-type Caches struct {
-	entries    map[owner]entry
-	containers map[string][]owner
-	err        error // what could not be read
-}
-
-// ReadCaches reads the entries below some runtimes' cache directories; none for none.
-func ReadCaches(dirs []string) *Caches {
-	c := &Caches{entries: map[owner]entry{}, containers: map[string][]owner{}}
-	for _, d := range dirs {
-		c.err = errors.Join(c.err, c.read(filepath.Join(d, "results")))
-	}
-	for o := range c.entries {
-		c.containers[o.container] = append(c.containers[o.container], o)
-	}
-	return c
-}
-
 // NewFinder reads the open records; what is in the runtime's caches was read before.
 func NewFinder(env *reconcile.Env, tx *journal.Tx, c *Caches) (*Finder, error) {
-	f := &Finder{env: env, records: map[owner]recorded{}, past: map[owner]recorded{}, cache: c.entries, inCache: c.containers, noCache: c.err,
+	f := &Finder{env: env, records: map[owner]recorded{}, past: map[owner]recorded{}, cache: c.entries, inCache: c.of, noCache: c.err,
 		samePaths: kernel.WithFirstProcess(env.Node.Mount)}
 	err := tx.Each(func(r *attachment.Record) error {
 		f.records[owner{r.Network, r.ContainerID, r.IfName}] = f.recorded(r)
@@ -144,32 +114,6 @@ func (f *Finder) sawRuntime(r *attachment.Record) {
 	}
 }
 
-func (c *Caches) read(dir string) error {
-	d, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	for {
-		// In portions: caches of hundreds of thousands of entries were seen.
-		names, err := d.Readdirnames(1024)
-		for _, n := range names {
-			var e entry
-			file := filepath.Join(dir, n)
-			if json.Unmarshal(reconcile.ReadCacheEntry(file), &e) == nil && e.ContainerID != "" {
-				e.file = file
-				c.entries[owner{e.NetworkName, e.ContainerID, e.IfName}] = e
-			}
-		}
-		if len(names) == 0 || err != nil {
-			return nil
-		}
-	}
-}
-
 // judge decides the life of a container's interface from the record or, without
 // one, from the runtime's cache.
 func (f *Finder) judge(o owner) (attachment.Life, string) {
@@ -187,18 +131,18 @@ func (f *Finder) judge(o owner) (attachment.Life, string) {
 	if !ok {
 		return attachment.Unknown, "neither a record nor the runtime's cache knows it"
 	}
-	if e.NetNS == "" {
+	if e.netns == "" {
 		return attachment.Unknown, "not recorded, and its cache entry names no netns (libcni before 1.2)"
 	}
-	_, err := kernel.NamespaceAt(e.NetNS)
+	_, err := kernel.NamespaceAt(e.netns)
 	switch {
-	case strings.HasPrefix(e.NetNS, "/proc/"):
+	case strings.HasPrefix(e.netns, "/proc/"):
 		return attachment.Unknown, "not recorded, and the process of its netns path may be another by now"
 	case err == nil:
 		return attachment.Live, "not recorded, and the netns of its cache entry is there"
 	case !f.samePaths:
 		return attachment.Unknown, "not recorded, and its netns path may mean something else here: the host itself is the place to run this"
-	case errors.Is(err, fs.ErrNotExist) && isDir(filepath.Dir(e.NetNS)): // a plain file may be a mount that only the runtime sees
+	case errors.Is(err, fs.ErrNotExist) && isDir(filepath.Dir(e.netns)): // a plain file may be a mount that only the runtime sees
 		return attachment.Dead, "not recorded, and the netns of its cache entry is gone"
 	}
 	return attachment.Unknown, "not recorded, and the netns of its cache entry cannot be read"

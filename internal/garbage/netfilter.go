@@ -97,7 +97,7 @@ func (f *Finder) owners(p netfilter.Piece) (out []owner) {
 		}
 	}
 	for _, of := range p.Owners {
-		for _, o := range slices.Concat(f.containers[of.ContainerID], f.inCache[of.ContainerID]) {
+		for _, o := range slices.Concat(f.containers[of.ContainerID], f.inCache(of.ContainerID)) {
 			if (of.Network == "" || of.Network == o.network) && !slices.Contains(out, o) {
 				out = append(out, o)
 			}

@@ -28,6 +28,9 @@ type Piece struct {
 
 // Find gives the pieces of the attachments' containers, each once: rules first, then chains, those that lead to others first.
 func (s *Ruleset) Find(keys []attachment.Key) []Piece {
+	if len(s.chains) == 0 {
+		return nil
+	}
 	f := finding{s: s, at: map[attachment.Netfilter]int{}}
 	f.index()
 	for _, k := range keys {
