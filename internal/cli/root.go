@@ -111,7 +111,7 @@ removes what is left of them when nobody else does.
 	f.BoolVar(&a.showSecrets, "show-secrets", false, "print what may be a secret (arguments, tokens, keys) instead of "+redact.Mark)
 	f.DurationVar(&a.lockWait, "lock-wait", 30*time.Second, "how long to wait for the journal's lock")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
-	root.AddCommand(a.list(), a.show(), a.verify(), a.teardown(), a.sweep(), a.replay(), a.gc(), a.journal(), a.install(), a.uninstall(), a.adopt(), a.doctor())
+	root.AddCommand(a.list(), a.show(), a.verify(), a.teardown(), a.sweep(), a.replay(), a.gc(), a.journal(), a.install(), a.uninstall(), a.graph(), a.adopt(), a.doctor())
 	return root
 }
 

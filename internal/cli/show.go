@@ -47,31 +47,26 @@ func (a *app) show() *cobra.Command {
 }
 
 func showText(w io.Writer, r row) {
-	fmt.Fprintf(w, "%s\n  state      %s\n  addresses  %s\n  netns      %s\n  added      %s\n", r.Key, r.State, join(r.IPs), r.Netns, r.Added.Format(time.RFC3339))
+	t := branch{text: r.Key.String()}
+	t.leaf("state      %s", r.State)
+	t.leaf("addresses  %s", join(r.IPs))
+	t.leaf("netns      %s", r.Netns)
+	t.leaf("added      %s", r.Added.Format(time.RFC3339))
 	if r.LastDel != nil {
-		fmt.Fprintf(w, "  DELs       %d, the last %s\n", r.Dels, r.LastDel.Format(time.RFC3339))
+		t.leaf("DELs       %d, the last %s", r.Dels, r.LastDel.Format(time.RFC3339))
 	}
 	if r.LastError != "" {
-		fmt.Fprintf(w, "  last error %s\n", r.LastError)
+		t.leaf("last error %s", r.LastError)
 	}
 	if r.BlockedBy != "" {
-		fmt.Fprintf(w, "  blocked    %s\n", r.BlockedBy)
+		t.leaf("blocked    %s", r.BlockedBy)
 	}
-	section(w, "on the node", r.Resources)
-	section(w, "in the pod", r.Pod)
+	t.below("in the pod", r.Pod)
+	t.below("on the node", r.Resources)
 	var events []string
 	for _, e := range r.Events {
 		events = append(events, e.At.Format(time.RFC3339)+"  "+e.What)
 	}
-	section(w, "what happened", events)
-}
-
-func section(w io.Writer, title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "  %s\n", title)
-	for _, l := range lines {
-		fmt.Fprintf(w, "    %s\n", l)
-	}
+	t.below("what happened", events)
+	t.write(w, "", "")
 }
